@@ -5,7 +5,7 @@ use host::recordings::{ReadError, Reader};
 use pressure::config::Mode;
 use pressure::decision::{Action, Decision, Notice, Step};
 use pressure::groups::{CgroupAction, Groups};
-use pressure::recording::Entry;
+use pressure::recording::{Entry, Header};
 use pressure::sample::Sample;
 use pressure::status::Past;
 use std::collections::VecDeque;
@@ -59,13 +59,69 @@ pub(crate) struct LastDecisions {
     /// How many are kept.
     number: usize,
     past: VecDeque<Past>,
-    mode: Mode,
+    judge: Judge,
     /// The last sample.
     sample: Sample,
     /// The decision on that sample: the next sample shows whether it was carried out.
     pending: Option<Decision>,
+}
+
+/// Tells of each decision of a recording whether it was carried out, and whether it has something to say.
+#[derive(Debug)]
+pub(crate) struct Judge {
+    mode: Mode,
     /// Steps of the decision before.
     proposed: Vec<Action>,
+}
+
+/// What became of a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Judgement {
+    /// Whether its steps were carried out.
+    pub(crate) done: bool,
+    /// Whether it has steps that were not proposed the tick before, or a notice.
+    pub(crate) is_news: bool,
+}
+
+impl Judge {
+    pub(crate) fn new() -> Self {
+        Self {
+            mode: Mode::Observe,
+            proposed: Vec::new(),
+        }
+    }
+
+    /// Takes the mode from a header.
+    pub(crate) fn begin(&mut self, header: &Header) {
+        let config = header.config.as_ref();
+        self.mode = config.map_or(Mode::Observe, |config| config.mode);
+    }
+
+    /// Judges a decision on `sample`; `next` is the sample after it.
+    ///
+    /// In mode observe the same proposal comes at every tick; it is news once.
+    pub(crate) fn judge(
+        &mut self,
+        decision: &Decision,
+        sample: &Sample,
+        next: Option<&Sample>,
+    ) -> Judgement {
+        let acts = self.mode != Mode::Observe && sample.circumstances.read_only != Some(1);
+        let done =
+            acts && next.is_none_or(|next| decision.steps.iter().any(|step| is_done(step, next)));
+        let proposes: Vec<Action> = decision.steps.iter().map(|step| step.action).collect();
+        let repeated = !done && targets(&proposes) == targets(&self.proposed);
+        self.proposed = proposes;
+        let has_steps = !decision.steps.is_empty() && !repeated;
+        let has_notices = decision
+            .notices
+            .iter()
+            .any(|notice| !matches!(notice, Notice::Considered(_) | Notice::Proposed { .. }));
+        Judgement {
+            done,
+            is_news: has_steps || has_notices,
+        }
+    }
 }
 
 impl LastDecisions {
@@ -74,19 +130,16 @@ impl LastDecisions {
         Self {
             number,
             past: VecDeque::new(),
-            mode: Mode::Observe,
+            judge: Judge::new(),
             sample: Sample::default(),
             pending: None,
-            proposed: Vec::new(),
         }
     }
 
     /// Takes the next entry of the recording.
     pub(crate) fn take(&mut self, entry: Entry) {
         match entry {
-            Entry::Header(header) => {
-                self.mode = header.config.map_or(Mode::Observe, |config| config.mode);
-            }
+            Entry::Header(header) => self.judge.begin(&header),
             Entry::Sample(sample) => {
                 self.settle(Some(&sample));
                 self.sample = *sample;
@@ -103,24 +156,12 @@ impl LastDecisions {
     }
 
     /// Keeps the pending decision if it has something to say; `next` is the sample after it.
-    ///
-    /// In mode observe the same proposal comes at every tick; it is kept once.
     fn settle(&mut self, next: Option<&Sample>) {
         let Some(decision) = self.pending.take() else {
             return;
         };
-        let acts = self.mode != Mode::Observe && self.sample.circumstances.read_only != Some(1);
-        let done =
-            acts && next.is_none_or(|next| decision.steps.iter().any(|step| is_done(step, next)));
-        let proposes: Vec<Action> = decision.steps.iter().map(|step| step.action).collect();
-        let repeated = !done && targets(&proposes) == targets(&self.proposed);
-        self.proposed = proposes;
-        let has_steps = !decision.steps.is_empty() && !repeated;
-        let has_notices = decision
-            .notices
-            .iter()
-            .any(|notice| !matches!(notice, Notice::Considered(_) | Notice::Proposed { .. }));
-        if self.number == 0 || !(has_steps || has_notices) {
+        let Judgement { done, is_news } = self.judge.judge(&decision, &self.sample, next);
+        if self.number == 0 || !is_news {
             return;
         }
         if self.past.len() == self.number {
@@ -215,10 +256,9 @@ mod tests {
     }
 
     fn two_last(mode: Mode) -> LastDecisions {
-        LastDecisions {
-            mode,
-            ..LastDecisions::new(2)
-        }
+        let mut last = LastDecisions::new(2);
+        last.judge.mode = mode;
+        last
     }
 
     fn done(last: LastDecisions) -> Vec<bool> {

@@ -6,6 +6,7 @@ use crate::ui::{Context, Form, json};
 use anyhow::Result;
 use host::rules::{self, Rules};
 use host::settings::know_users;
+use pressure::config::Mode;
 use pressure::rules::Rule;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
@@ -17,12 +18,63 @@ const GRAMMAR: &str = "write UNIT, app:UNIT, program:NAME, exe:/PATH, command:TE
                        process number; man warmset.toml has the rules";
 
 /// Writes the rules, and has a running guard read them.
-pub(crate) fn save(rules: &Rules, command: &str, context: &Context) -> Result<()> {
+fn save(rules: &Rules, command: &str, context: &Context) -> Result<()> {
     let hint = format!("only root may set rules: sudo warmset {command}");
     rules
         .write(&context.run)
         .map_err(|error| Hinted::new(error, hint))?;
     reload(context)
+}
+
+/// Exempts what was written, for `command`; returns the rule.
+pub(crate) fn exempt(identity: &str, command: &str, context: &Context) -> Result<Rule> {
+    let mut rules = Rules::read(&context.run)?;
+    let rule = exemption(identity, context)?;
+    if !rules.spare.contains(&rule) {
+        rules.spare.push(rule.clone());
+        save(&rules, command, context)?;
+    }
+    Ok(rule)
+}
+
+/// Protects the unit for what was written, for `command`; returns the unit.
+pub(crate) fn protect(identity: &str, command: &str, context: &Context) -> Result<String> {
+    let mut rules = Rules::read(&context.run)?;
+    let unit = protected_unit(identity, context)?;
+    if !rules.protect.contains(&unit) {
+        rules.protect.push(unit.clone());
+        save(&rules, command, context)?;
+    }
+    Ok(unit)
+}
+
+/// Takes back what was exempted or protected by hand, for `command`.
+pub(crate) fn release(identity: &str, command: &str, context: &Context) -> Result<()> {
+    let mut rules = Rules::read(&context.run)?;
+    let before = rules.clone();
+    let exact =
+        exemption(identity, context).map_or_else(|_| identity.to_owned(), |rule| rule.to_string());
+    // The rule of a process has its start time, too; one that has ended is released by its number alone.
+    let by_number = format!("pid:{identity}@");
+    rules
+        .spare
+        .retain(|rule| rule.as_str() != exact && !rule.as_str().starts_with(&by_number));
+    let unit = protected_unit(identity, context).unwrap_or_else(|_| identity.to_owned());
+    rules.protect.retain(|protected| *protected != unit);
+    if rules == before {
+        let what = format!("{identity} is neither exempt nor protected by hand");
+        let hint = "list what is: warmset spare, warmset protect";
+        return Err(Hinted::new(what, hint).into());
+    }
+    save(&rules, command, context)
+}
+
+/// The mode of a running guard, if rules to protect have no effect in it.
+pub(crate) fn mode_that_protects_nothing(context: &Context) -> Result<Option<Mode>> {
+    match ask(&context.run)? {
+        Guard::Running(status) if status.mode != Mode::Protect => Ok(Some(status.mode)),
+        _ => Ok(None),
+    }
 }
 
 /// Prints the rules of one kind, `how` being `exempt` or `protected`.
@@ -45,7 +97,7 @@ pub(crate) fn list(
 }
 
 /// The exemption for what was written: a number is a process, which must exist. A user is kept by number.
-pub(crate) fn exemption(identity: &str, context: &Context) -> Result<Rule> {
+fn exemption(identity: &str, context: &Context) -> Result<Rule> {
     if let Ok(pid) = identity.parse() {
         let rule = rules::of_process(&context.root, pid)?;
         return Ok(rule.parse()?);
@@ -71,7 +123,7 @@ pub(crate) fn exemption(identity: &str, context: &Context) -> Result<Rule> {
 }
 
 /// The unit to protect for what was written: a number is a process in it.
-pub(crate) fn protected_unit(identity: &str, context: &Context) -> Result<String> {
+fn protected_unit(identity: &str, context: &Context) -> Result<String> {
     if let Ok(pid) = identity.parse() {
         let hint = "a process without a unit of its own can be exempted: warmset spare";
         return Ok(rules::unit_of(&context.root, pid).map_err(|error| Hinted::new(error, hint))?);

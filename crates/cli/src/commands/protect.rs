@@ -1,11 +1,9 @@
 //! `warmset protect`: keeps the working set of a unit in memory, by hand.
 
-use crate::rules::{list, protected_unit, save};
-use crate::ui::socket::{Guard, ask};
+use crate::rules::{list, mode_that_protects_nothing, protect};
 use crate::ui::{Context, Form};
 use anyhow::Result;
 use host::rules::{self, Rules};
-use pressure::config::Mode;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -22,14 +20,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
-    let mut rules = Rules::read(&context.run)?;
     if let Some(identity) = &args.identity {
-        let unit = protected_unit(identity, context)?;
-        if !rules.protect.contains(&unit) {
-            rules.protect.push(unit);
-            save(&rules, "protect", context)?;
-        }
+        protect(identity, "protect", context)?;
     }
+    let rules = Rules::read(&context.run)?;
     list("protected", &rules.protect, context, out)?;
     note_absent_units(&rules, context)?;
     if context.form == Form::Text && !rules.protect.is_empty() {
@@ -53,14 +47,10 @@ fn note_absent_units(rules: &Rules, context: &Context) -> Result<()> {
 
 /// Says so if the guard runs in a mode in which rules to protect have no effect.
 fn note_other_mode(context: &Context, out: &mut impl Write) -> Result<()> {
-    let Guard::Running(status) = ask(&context.run)? else {
-        return Ok(());
-    };
-    if status.mode != Mode::Protect {
+    if let Some(mode) = mode_that_protects_nothing(context)? {
         writeln!(
             out,
-            "warmsetd runs in mode {}: it protects memory in mode protect only",
-            status.mode
+            "warmsetd runs in mode {mode}: it protects memory in mode protect only"
         )?;
     }
     Ok(())

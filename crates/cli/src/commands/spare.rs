@@ -1,6 +1,6 @@
 //! `warmset spare`: exempts a unit or a process from kills, by hand.
 
-use crate::rules::{exemption, list, save};
+use crate::rules::{exempt, list};
 use crate::ui::Context;
 use anyhow::Result;
 use host::rules::{self, Rules};
@@ -27,15 +27,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
-    let mut rules = Rules::read(&context.run)?;
     if let Some(identity) = &args.identity {
-        let rule = exemption(identity, context)?;
-        if !rules.spare.contains(&rule) {
-            rules.spare.push(rule.clone());
-            save(&rules, "spare", context)?;
-        }
+        let rule = exempt(identity, "spare", context)?;
         note_if_absent(&rule, context)?;
     }
+    let rules = Rules::read(&context.run)?;
     list("exempt", &rules.spare, context, out)?;
     Ok(ExitCode::SUCCESS)
 }
