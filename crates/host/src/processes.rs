@@ -41,7 +41,7 @@ mod trust;
 
 pub use kill::Order;
 
-use crate::applied::Applied;
+use crate::applied::{Applied, Missed};
 use crate::cgroups::directory::Directory;
 use crate::knobs::rivals::{Rival, is_left_to};
 use crate::system::clock::monotonic;
@@ -172,6 +172,15 @@ impl Processes {
             Ok(()) => Applied::Signalled,
             Err(why) => Applied::Missed(why),
         }
+    }
+
+    /// Sends SIGTERM to a process that a person has chosen, if its number still is its own.
+    pub fn terminate(&self, identity: Identity) -> Result<(), Missed> {
+        // The numbers of a recorded machine are of other processes here.
+        if self.root != Path::new("/") {
+            return Err(Missed::NoMeans);
+        }
+        family_kill::signal_one(&self.proc, identity, rustix::process::Signal::TERM)
     }
 
     /// Takes the counters of the machine: open files are looked at only while it has much shared memory, or that grows.

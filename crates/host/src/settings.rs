@@ -11,7 +11,7 @@ use units::Bytes;
 
 mod users;
 
-pub use users::know_users;
+pub use users::{UserNames, know_users};
 
 /// Where the main file is.
 pub const MAIN: &str = "etc/warmset/warmset.toml";

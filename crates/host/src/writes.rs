@@ -238,7 +238,7 @@ const OTHERS: &[Entry] = &[
         "pidfd",
         Kind::Signal,
         "cannot be undone",
-        "warmsetd: SIGTERM, then SIGKILL, to the processes that exhaust memory; SIGKILL to its hooks that take too long",
+        "warmsetd: SIGTERM, then SIGKILL, to the processes that exhaust memory; SIGKILL to its hooks that take too long; warmset top: SIGTERM to the process that was chosen",
     ),
     LOCK,
     entry(

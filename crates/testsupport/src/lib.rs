@@ -3,6 +3,8 @@
 //! A dev-dependency only. The unit tests of `pressure` cannot use it: they would compare their own types with those of
 //! the `pressure` that this crate links.
 
+pub mod terminal;
+
 use arrayvec::ArrayVec;
 use pressure::config::{Mode, Predictor};
 use pressure::decision::{Attention, Decision, Forecast, Phase};

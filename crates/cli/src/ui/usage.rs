@@ -16,6 +16,7 @@ pub(crate) const EXAMPLES: &Examples = &[
     ("top", &[
         ("warmset top", "live, until q"),
         ("warmset top --once | head -6", "one picture, for a script"),
+        ("warmset top --recording incident.rec.gz", "with the arrow keys through a recording"),
     ]),
     ("features", &[("warmset features", "the kernel's features, and what is lost without them")]),
     ("doctor", &[
@@ -106,6 +107,7 @@ mod tests {
             "README.md",
             "docs/guide/desktop.md",
             "docs/guide/server.md",
+            "docs/guide/top.md",
             "docs/guide/researcher.md",
             "docs/guide/kernel.md",
             "docs/guide/packager.md",

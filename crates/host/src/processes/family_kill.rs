@@ -10,12 +10,14 @@ use super::Processes;
 use super::families::belongs;
 use super::handle::CandidateHandle;
 use super::table::{self, Comm, Entry, Kind};
+use crate::applied::Missed;
 use crate::parse::lines::number;
 use crate::parse::process;
 use pressure::distress::exemption;
 use pressure::scan::{Ancestor, Candidate, Family, Identity};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, RawDir};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::mem::MaybeUninit;
 use units::Bytes;
@@ -79,7 +81,7 @@ impl Processes {
     /// signal is passed over.
     pub(super) fn signal_family(&mut self, members: &Members, signal: Signal) {
         if let Some(ancestor) = members.ancestor {
-            signal_one(&self.proc, ancestor.identity, signal);
+            let _ = signal_one(&self.proc, ancestor.identity, signal);
         }
         // Lent by the table for its storage, so that nothing is taken on the way.
         let mut signalled = std::mem::take(&mut self.table.order);
@@ -111,7 +113,7 @@ impl Processes {
                 continue;
             }
             if let Some(entry) = self.member_to_signal(pid, members) {
-                signal_one(&self.proc, entry.identity(), signal);
+                let _ = signal_one(&self.proc, entry.identity(), signal);
                 signalled.push(pid);
             }
         }
@@ -152,14 +154,24 @@ impl Processes {
 }
 
 /// Signals one process, if the number still is its own.
-fn signal_one(proc: &OwnedFd, identity: Identity, signal: Signal) -> Option<()> {
-    let pid = i32::try_from(identity.pid).ok().and_then(Pid::from_raw)?;
-    let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+pub(super) fn signal_one(proc: &OwnedFd, identity: Identity, signal: Signal) -> Result<(), Missed> {
+    let pid = i32::try_from(identity.pid).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or(Missed::Gone)?;
+    let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(missed)?;
     // Read after the pidfd was had by the number: if it still is the process that was seen, so is the pidfd's.
     let mut buffer = [0; 1024];
-    let stat = process::stat(table::read_at(proc, identity.pid, "stat", &mut buffer)?)?;
+    let text = table::read_at(proc, identity.pid, "stat", &mut buffer);
+    let stat = text.and_then(process::stat).ok_or(Missed::Gone)?;
     if stat.start != identity.start {
-        return None;
+        return Err(Missed::Gone);
     }
-    pidfd_send_signal(&pidfd, signal).ok()
+    pidfd_send_signal(&pidfd, signal).map_err(missed)
+}
+
+fn missed(errno: Errno) -> Missed {
+    match errno {
+        Errno::SRCH => Missed::Gone,
+        Errno::NOSYS => Missed::NoMeans,
+        other => Missed::Refused(other),
+    }
 }

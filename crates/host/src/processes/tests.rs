@@ -717,3 +717,30 @@ fn a_candidate_where_another_guard_kills_is_marked() {
     assert!(left(100));
     assert!(!left(200));
 }
+
+#[test]
+fn a_chosen_process_is_asked_to_end_and_no_later_one_with_its_number() {
+    use std::os::unix::process::ExitStatusExt;
+    let mut child = std::process::Command::new("sleep")
+        .arg("60")
+        .spawn()
+        .unwrap();
+    let pid = child.id();
+    let text = fs::read(format!("/proc/{pid}/stat")).unwrap();
+    let start = crate::parse::process::stat(&text).unwrap().start;
+    let processes = Processes::open(Path::new("/"), Bytes::kib(4)).unwrap();
+    let later = Identity {
+        pid,
+        start: start + 1,
+    };
+    assert_eq!(processes.terminate(later), Err(Missed::Gone));
+    assert!(child.try_wait().unwrap().is_none());
+    let recorded = tempfile::tempdir().unwrap();
+    fs::create_dir(recorded.path().join("proc")).unwrap();
+    let elsewhere = Processes::open(recorded.path(), Bytes::kib(4)).unwrap();
+    let chosen = Identity { pid, start };
+    assert_eq!(elsewhere.terminate(chosen), Err(Missed::NoMeans));
+    assert_eq!(processes.terminate(chosen), Ok(()));
+    assert_eq!(child.wait().unwrap().signal(), Some(15));
+    assert_eq!(processes.terminate(chosen), Err(Missed::Gone));
+}

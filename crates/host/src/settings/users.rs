@@ -1,6 +1,7 @@
 //! Users by their names, for rules `user:NAME`.
 
 use pressure::config::Guard;
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
@@ -34,13 +35,44 @@ pub fn know_users(root: &Path, guard: &mut Guard) -> Result<(), String> {
 fn number(root: &Path, name: &str) -> Option<u32> {
     let text = fs::read(root.join("etc/passwd")).ok()?;
     let text = String::from_utf8_lossy(&text);
-    text.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let is_it = fields.next() == Some(name);
-        // The password stands between the name and the number.
-        let number = fields.nth(1).filter(|_| is_it)?;
-        number.parse().ok()
-    })
+    let mut users = text.lines().filter_map(user);
+    users.find_map(|(known, number)| (known == name).then_some(number))
+}
+
+/// The name and the number of a line.
+fn user(line: &str) -> Option<(&str, u32)> {
+    let mut fields = line.split(':');
+    let name = fields.next()?;
+    // The password stands between the name and the number.
+    let number = fields.nth(1)?.parse().ok()?;
+    Some((name, number))
+}
+
+/// Names of users by their numbers, to be shown.
+#[derive(Debug, Default)]
+pub struct UserNames(HashMap<u32, String>);
+
+impl UserNames {
+    /// Those of the machine at `root`. Of users from elsewhere only the numbers are known.
+    pub fn read(root: &Path) -> Self {
+        let text = fs::read(root.join("etc/passwd")).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let mut names = HashMap::new();
+        for (name, number) in text.lines().filter_map(user) {
+            // Of several names the first counts, as for getpwuid(3).
+            names.entry(number).or_insert_with(|| name.to_owned());
+        }
+        Self(names)
+    }
+
+    /// The name of a user, or else the number.
+    pub fn of(&self, number: u32) -> String {
+        match self.0.get(&number) {
+            Some(name) => name.clone(),
+            None if number == 0 => "root".to_owned(),
+            None => number.to_string(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -68,5 +100,18 @@ mod tests {
             "{error}"
         );
         assert!(error.contains("user:NUMBER"), "{error}");
+    }
+
+    #[test]
+    fn a_number_has_the_first_name_of_its_lines_or_stays_a_number() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("etc")).unwrap();
+        let passwd = "ann:x:1000:1000::/home/ann:/bin/sh\nanna:x:1000:1000::/:/bin/sh\nnonsense\n";
+        fs::write(dir.path().join("etc/passwd"), passwd).unwrap();
+        let names = UserNames::read(dir.path());
+        assert_eq!(
+            [1000, 1001, 0].map(|number| names.of(number)),
+            ["ann", "1001", "root"]
+        );
     }
 }

@@ -38,6 +38,7 @@ struct Process<'f> {
     #[serde(flatten)]
     #[serde(rename = "suspect")]
     candidate: &'f Candidate,
+    user_name: &'f str,
     growth: Option<i64>,
     #[serde(rename = "spared")]
     exempt: Option<&'static str>,
@@ -53,6 +54,7 @@ impl<'f> Picture<'f> {
         for line in &frame.lines {
             processes.push(Process {
                 candidate: &line.candidate,
+                user_name: &line.user,
                 growth: line.growth.map(signed),
                 exempt: line.exemption.map(Exemption::why),
             });
