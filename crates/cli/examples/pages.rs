@@ -5,6 +5,8 @@
 
 #[path = "pages/settings.rs"]
 mod settings;
+#[path = "pages/values.rs"]
+mod values;
 
 use anyhow::{Context, Result};
 use clap::{Arg, ArgAction, Command};
@@ -245,6 +247,7 @@ fn daemon_surroundings() -> Roff {
 /// Writes the completions under the file names that each shell looks for.
 fn completions(directory: &Path, mut command: Command) -> Result<()> {
     let name = command.get_name().to_owned();
+    command = values::with_values(command);
     for (shell, subdirectory, file) in [
         (Shell::Bash, "bash", name.clone()),
         (Shell::Zsh, "zsh", format!("_{name}")),
