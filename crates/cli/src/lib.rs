@@ -29,6 +29,7 @@ use commands::Command;
 use clap::{CommandFactory, FromArgMatches, Parser};
 use std::ffi::OsString;
 use std::process::ExitCode;
+use ui::run_directory;
 use ui::usage::EXAMPLES;
 
 /// The end of every help text.
@@ -58,15 +59,21 @@ struct Cli {
 
 /// The definition of the command line; each subcommand's help ends with examples and the exit codes.
 pub fn command() -> clap::Command {
-    let own = Cli::command().mut_subcommands(|one| with_examples(one, EXAMPLES, CODES));
+    let own = run_directory::with_option(Cli::command());
+    let own = own.mut_subcommands(|one| with_examples(one, EXAMPLES, CODES));
     overview::listed(own.subcommands(tools::subcommands()))
 }
 
 /// Runs the program with these arguments, its own name first.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let matches = match command().try_get_matches_from(&arguments) {
+    let mut definition = command();
+    let matches = match definition.try_get_matches_from_mut(&arguments) {
         Ok(matches) => matches,
+        Err(error) => return program::print_usage(&error),
+    };
+    let run_directory = match run_directory::of(&matches, &mut definition) {
+        Ok(directory) => directory,
         Err(error) => return program::print_usage(&error),
     };
     match matches.subcommand() {
@@ -77,7 +84,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         _ => {}
     }
     match Cli::from_arg_matches(&matches) {
-        Ok(cli) => program::run(|out| cli.command.run(&cli.shared.into(), out)),
+        Ok(cli) => {
+            let context = cli.shared.context(run_directory);
+            program::run(|out| cli.command.run(&context, out))
+        }
         Err(error) => program::print_usage(&error),
     }
 }

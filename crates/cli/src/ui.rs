@@ -3,6 +3,7 @@
 pub(crate) mod bar;
 pub(crate) mod clock;
 pub(crate) mod live_terminal;
+pub(crate) mod run_directory;
 pub(crate) mod socket;
 pub(crate) mod text;
 pub(crate) mod usage;

@@ -95,8 +95,6 @@ fn check(place: &Place, more: &[&str]) -> Said {
     let output = Command::new(env!("CARGO_BIN_EXE_warmset"))
         .arg("--root")
         .arg(place.path("root"))
-        .arg("--run")
-        .arg(place.path("run"))
         .args(["check", "a.toml"])
         .args(more)
         .current_dir(place.dir.path())

@@ -198,8 +198,7 @@ fn a_machine_that_is_none_is_an_error_with_its_path() {
         let output = Command::new(env!("CARGO_BIN_EXE_warmset"))
             .args([subcommand, "--root"])
             .arg(place.path("empty"))
-            .arg("--run")
-            .arg(place.path("run"))
+            .args(place.run_of(&[subcommand]))
             .output()
             .unwrap();
         let said = Said::new(output, place.dir.path());

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 /// Exit code: no guard is running, and the subcommand needs one.
 pub const NO_GUARD: u8 = 3;
 
+/// Where a guard that runs as a service keeps its socket.
+pub const RUN_DIRECTORY: &str = "/run/warmset";
+
 /// The options before or after any subcommand.
 #[derive(Debug)]
 pub struct Context {

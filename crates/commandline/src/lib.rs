@@ -10,5 +10,5 @@ mod json;
 pub mod program;
 pub mod progress;
 
-pub use context::{Context, Form, NO_GUARD};
+pub use context::{Context, Form, NO_GUARD, RUN_DIRECTORY};
 pub use json::{json, json_line};

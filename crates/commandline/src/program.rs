@@ -22,22 +22,15 @@ pub struct SharedOptions {
         hide = true
     )]
     root: PathBuf,
-    /// Directory in which the guard keeps its socket and undo log
-    #[arg(
-        long,
-        global = true,
-        value_name = "DIR",
-        default_value = "/run/warmset"
-    )]
-    run: PathBuf,
 }
 
-impl From<SharedOptions> for Context {
-    fn from(options: SharedOptions) -> Self {
-        Self {
-            form: if options.json { Form::Json } else { Form::Text },
-            root: options.root,
-            run: options.run,
+impl SharedOptions {
+    /// What a subcommand is run with, with the guard's run directory.
+    pub fn context(self, run: PathBuf) -> Context {
+        Context {
+            form: if self.json { Form::Json } else { Form::Text },
+            root: self.root,
+            run,
         }
     }
 }

@@ -6,6 +6,7 @@ mod commands;
 mod trace_input;
 mod ui;
 
+use commandline::RUN_DIRECTORY;
 use commandline::examples::with_examples;
 use commandline::program::{self, SharedOptions};
 use commands::Command;
@@ -48,7 +49,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         .try_get_matches_from(arguments)
         .and_then(|matches| Cli::from_arg_matches(&matches));
     match parsed {
-        Ok(cli) => program::run(|out| cli.command.run(&cli.shared.into(), out)),
+        Ok(cli) => program::run(|out| {
+            cli.command
+                .run(&cli.shared.context(RUN_DIRECTORY.into()), out)
+        }),
         Err(error) => program::print_usage(&error),
     }
 }

@@ -9,6 +9,7 @@
 
 use expect_test::Expect;
 use serde_json::{Value, json};
+use std::ffi::OsString;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -72,11 +73,7 @@ impl Place {
     /// The program on the recorded machine.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_warmset"));
-        command
-            .arg("--root")
-            .arg(fixture())
-            .arg("--run")
-            .arg(self.path("run"));
+        command.arg("--root").arg(fixture()).args(self.run_of(args));
         command
             .args(args)
             .current_dir(self.dir.path())
@@ -84,6 +81,21 @@ impl Place {
             .env("TZ", "UTC")
             .env_remove("COLUMNS");
         command
+    }
+
+    /// The option with the run directory of this place, if the subcommand has it.
+    pub fn run_of(&self, args: &[&str]) -> Vec<OsString> {
+        let mut words = args.iter().filter(|word| !word.starts_with('-'));
+        let definition = warmset_cli::command();
+        let subcommand = words
+            .next()
+            .and_then(|name| definition.find_subcommand(name));
+        let mut options = subcommand.into_iter().flat_map(|one| one.get_arguments());
+        if options.any(|option| option.get_id() == "run") {
+            vec!["--run".into(), self.path("run").into()]
+        } else {
+            Vec::new()
+        }
     }
 
     /// Puts a `systemctl` of its own into `bin`, which keeps its state in `state`.
@@ -126,8 +138,7 @@ impl Place {
         let output = Command::new(env!("CARGO_BIN_EXE_warmset"))
             .arg("--root")
             .arg(self.path("root"))
-            .arg("--run")
-            .arg(self.path("run"))
+            .args(self.run_of(&[command]))
             .arg(command)
             .args(arguments)
             .env("PATH", path)
