@@ -209,7 +209,7 @@ fn find(sample: &Sample, column: &str) -> Option<(usize, usize)> {
 
 fn unread(error: ReadError) -> PyErr {
     match &error {
-        ReadError::Io { source, .. } => of_io(source, error.to_string()),
+        ReadError::Io { error: why, .. } => of_io(why, error.to_string()),
         ReadError::Line { .. } | ReadError::Nothing { .. } => failed(error),
     }
 }

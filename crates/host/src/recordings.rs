@@ -35,22 +35,31 @@ const WAIT_WATCHED: Duration = Duration::from_secs(1);
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// The file or its directory.
-    #[error("{}: cannot record: {source}", path.display())]
+    #[error("{}: cannot record: {error}", path.display())]
     Io {
         /// Which.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        error: io::Error,
     },
     /// Something that JSON cannot hold.
-    #[error("cannot record: {0}")]
-    Unwritable(#[from] serde_json::Error),
+    #[error("cannot record: {error}")]
+    Unwritable {
+        /// Why.
+        error: serde_json::Error,
+    },
 }
 
-fn io_at(path: &Path, source: io::Error) -> RecordError {
+impl From<serde_json::Error> for RecordError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Unwritable { error }
+    }
+}
+
+fn io_at(path: &Path, error: io::Error) -> RecordError {
     RecordError::Io {
         path: path.to_owned(),
-        source,
+        error,
     }
 }
 

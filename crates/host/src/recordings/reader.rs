@@ -13,20 +13,20 @@ const LONGEST: u64 = 16 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The file.
-    #[error("{}: cannot read: {source}", path.display())]
+    #[error("{}: cannot read: {error}", path.display())]
     Io {
         /// Which.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        error: io::Error,
     },
     /// One line. What comes after it can be read.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {error}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
         /// Where and why.
-        source: Malformed,
+        error: Malformed,
     },
     /// A file without an entry.
     #[error("{}: no recording in it{why}", path.display())]
@@ -60,10 +60,12 @@ pub fn read(
         }
         notes.extend_from_slice(reader.notes());
         if entries.len() == before {
-            let why = notes
-                .last()
-                .map(|note| format!(": {note}"))
-                .unwrap_or_default();
+            // The error names the file itself.
+            let name = format!("{}: ", path.display());
+            let why = match notes.last() {
+                Some(note) => format!(": {}", note.strip_prefix(&name).unwrap_or(note)),
+                None => String::new(),
+            };
             return Err(ReadError::Nothing {
                 path: path.clone(),
                 why,
@@ -102,9 +104,9 @@ impl Reader {
                 input
             })
         };
-        let input = open().map_err(|source| ReadError::Io {
+        let input = open().map_err(|error| ReadError::Io {
             path: path.to_owned(),
-            source,
+            error,
         })?;
         Ok(Self {
             path: path.to_owned(),
@@ -175,11 +177,11 @@ impl Iterator for Reader {
             match self.next_line() {
                 Ok(true) => {}
                 Ok(false) => self.done = true,
-                Err(source) => {
+                Err(error) => {
                     self.done = true;
                     return Some(Err(ReadError::Io {
                         path: self.path.clone(),
-                        source,
+                        error,
                     }));
                 }
             }
@@ -197,10 +199,10 @@ impl Iterator for Reader {
                     }
                     return Some(Ok(entry));
                 }
-                Err(source) => {
+                Err(error) => {
                     return Some(Err(ReadError::Line {
                         path: self.path.clone(),
-                        source,
+                        error,
                     }));
                 }
             }

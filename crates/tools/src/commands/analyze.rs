@@ -91,7 +91,9 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
 
 fn analyzed(input: &Input, wanted: &Wanted) -> Result<Analysis> {
     let name = input.name();
-    let uses = gathered(input).with_context(|| name.clone())?;
+    // What goes wrong when it is opened names the trace itself.
+    let mut source = input.open()?;
+    let uses = gathered(&mut *source).with_context(|| name.clone())?;
     let bar = progress::spinner(&format!("analyzing {name}"));
     let analysis = Analysis::of(&name, &uses, wanted).with_context(|| name.clone())?;
     bar.finish_and_clear();
@@ -99,13 +101,12 @@ fn analyzed(input: &Input, wanted: &Wanted) -> Result<Analysis> {
 }
 
 /// Reads the trace; consecutive references to one page are joined.
-fn gathered(input: &Input) -> Result<Uses> {
+fn gathered(source: &mut dyn traces::Source) -> Result<Uses> {
     let bar = progress::spinner("reading");
-    let mut source = input.open()?;
     let mut gatherer = Gatherer::default();
     let mut references = 0;
     let mut timed = true;
-    let about = traces::ahead(&mut *source, |batch| {
+    let about = traces::ahead(source, |batch| {
         timed &= !batch.time.is_empty();
         references += batch.len() as u64;
         bar.set_position(references);
