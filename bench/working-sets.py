@@ -33,6 +33,11 @@ def knees(name):
     return {policy: knee for policy, knee in told[name]["curves"]["knees"]}
 
 
+def knee(name, policy):
+    ray = knees(name)[policy]["ray"]
+    return f"{ray['size']:.1f} pages" if ray else "none"
+
+
 def mean(values):
     return sum(values) / len(values) if values else float("nan")
 
@@ -84,13 +89,14 @@ print("The knee is where a line from the origin touches the lifetime curve. Spac
 print("window or the room; the ratio is LRU's least over the working set's.\n")
 table(
     ["program", "knee: working set", "LRU", "at a service of 1,000", "10,000", "100,000", "1,000,000"],
-    [[name, f"{knees(name)['ws']['ray']['size']:.1f} pages", f"{knees(name)['lru']['ray']['size']:.1f} pages"]
+    [[name, knee(name, "ws"), knee(name, "lru")]
      + [f"{space_time(name, 'lru', service)['value'] / space_time(name, 'ws', service)['value']:.2f}" for service in (1e3, 1e4, 1e5, 1e6)]
      for name in names],
 )
-lower = [name for name in names if knees(name)["ws"]["ray"]["size"] < knees(name)["lru"]["ray"]["size"]]
+both = [name for name in names if knees(name)["ws"]["ray"] and knees(name)["lru"]["ray"]]
+lower = [name for name in both if knees(name)["ws"]["ray"]["size"] < knees(name)["lru"]["ray"]["size"]]
 ratios = [space_time(name, "lru", service)["value"] / space_time(name, "ws", service)["value"] for name in names for service in (1e3, 1e4, 1e5, 1e6)]
-print(f"The knee is at less memory on {len(lower)} of {len(names)} ({', '.join(lower) or 'none'}). LRU's space-time is {min(ratios):.2f} to {max(ratios):.2f} times the working")
+print(f"The knee is at less memory on {len(lower)} of {len(both)} ({', '.join(lower) or 'none'}). LRU's space-time is {min(ratios):.2f} to {max(ratios):.2f} times the working")
 print("set's. The product counts a fault with the mean size, as Denning's approximation does; below is what that leaves out: the working set")
 print("is often larger than its mean when it faults.\n")
 table(

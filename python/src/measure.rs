@@ -134,8 +134,8 @@ impl Lifetime {
     /// The points at which memory is well used, if a fault is served in `service` of the trace's time.
     ///
     /// Returns:
-    ///     ``ray``: the point of the greatest lifetime for each page; ``space_time``: that of the least space-time;
-    ///     ``least``: that least space-time. A point is a dict of parameter, size, misses and lifetime.
+    ///     ``ray``: the point of the greatest lifetime for each page, neither the first nor the last, or None;
+    ///     ``space_time``: that of the least space-time; ``least``: that least space-time. A point is a dict of parameter, size, misses and lifetime.
     ///
     /// >>> knees = lifetime(synth("phases:pages=50", 100_000), "ws").knees()
     /// >>> 20 < knees["ray"]["size"] < 60
@@ -147,7 +147,8 @@ impl Lifetime {
             .knees(time(service)?)
             .ok_or_else(|| failed("a curve without points has no knee"))?;
         let found = PyDict::new(py);
-        found.set_item("ray", point(py, &knees.ray)?)?;
+        let ray = knees.ray.map(|ray| point(py, &ray)).transpose()?;
+        found.set_item("ray", ray)?;
         found.set_item("space_time", point(py, &knees.space_time)?)?;
         found.set_item("least", knees.least)?;
         Ok(found)

@@ -476,7 +476,7 @@ fn a_trace_that_cannot_be_analyzed_is_an_error() {
     let cut = part("cut.parquet", 3000);
     for (arguments, says) in [
         (&["analyze", &empty][..], "no references"),
-        (&["analyze", &cut], "cut: "),
+        (&["analyze", &cut], "cut.parquet: "),
         (
             &["analyze", &trace, "--theta", "30000"],
             "a window of 30000",

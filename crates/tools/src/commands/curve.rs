@@ -184,11 +184,14 @@ fn table(args: &Args, out: &mut impl Write, curve: &Lifetime, references: usize)
     }
     let bare = curve.knees(0.0);
     if let Some((knees, bare)) = curve.knees(args.service).zip(bare) {
+        let knee = match knees.ray {
+            Some(point) => format!("{:.1} pages by the ray from the origin", point.size),
+            None => "none, as the lifetime for each page rises and falls nowhere".to_owned(),
+        };
         writeln!(
             out,
-            "knee: {:.1} pages by the ray from the origin; least space-time at {:.1} pages if a fault takes {}, at {:.1} if \
-             it takes no time",
-            knees.ray.size, knees.space_time.size, args.service, bare.space_time.size
+            "knee: {knee}; least space-time at {:.1} pages if a fault takes {}, at {:.1} if it takes no time",
+            knees.space_time.size, args.service, bare.space_time.size
         )?;
     }
     Ok(())

@@ -84,13 +84,9 @@ pub(super) fn chosen(
     Ok(sorted(thetas))
 }
 
-/// The window of the greatest lifetime for each page. `None` if its size is a single page: nothing
-/// is used again then.
+/// The window of the knee, if there is one.
 pub(super) fn knee(knees: &Knees) -> Option<u64> {
-    if knees.ray.size < 2.0 {
-        return None;
-    }
-    Some(knees.ray.parameter)
+    knees.ray.map(|point| point.parameter)
 }
 
 fn sorted(mut thetas: Vec<u64>) -> Vec<u64> {

@@ -47,8 +47,9 @@ pub struct Lifetime {
 /// The points of a curve at which memory is well used.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Knees {
-    /// The greatest lifetime for each page.
-    pub ray: Point,
+    /// The greatest lifetime for each page, where that rises and falls again; `None` if it does so nowhere. The first and
+    /// the last point are none: there the program has next to nothing, or all.
+    pub ray: Option<Point>,
     /// The least space-time, at a given service time.
     pub space_time: Point,
     /// That least value, in pages times the trace's time.
@@ -160,13 +161,36 @@ impl Lifetime {
 
     /// The knees; `None` of a curve without points.
     pub fn knees(&self, service: f64) -> Option<Knees> {
-        let ray = self.least_by(|point| -point.lifetime / point.size)?;
+        let ray = self.bend();
         let space_time = self.least_by(|point| self.space_time(point, service))?;
         Some(Knees {
             ray,
             space_time,
             least: self.space_time(&space_time, service),
         })
+    }
+
+    /// The point between the first and the last at which the lifetime for each page is greatest, of those to which it rises.
+    fn bend(&self) -> Option<Point> {
+        /// Less of a rise is noise: curves of samples and of few references go up and down.
+        const RISE: f64 = 1.01;
+        let sized: Vec<&Point> = self
+            .points
+            .iter()
+            .filter(|point| point.size > 0.0)
+            .collect();
+        let value = |at: usize| sized[at].lifetime / sized[at].size;
+        let mut best: Option<usize> = None;
+        let mut least = f64::INFINITY;
+        for at in 1..sized.len().saturating_sub(1) {
+            least = least.min(value(at - 1));
+            let rises = value(at) >= RISE * least && value(at) >= value(at - 1);
+            let falls = value(at) >= value(at + 1);
+            if rises && falls && best.is_none_or(|best| value(at) > value(best)) {
+                best = Some(at);
+            }
+        }
+        best.map(|at| *sized[at])
     }
 
     /// The point of the least value, of those with a size.
@@ -278,5 +302,36 @@ mod tests {
         assert!(
             whole.knees(1e5).unwrap().space_time.size >= whole.knees(0.0).unwrap().space_time.size
         );
+    }
+
+    fn curve(values: &[f64]) -> Lifetime {
+        // Lifetime is the time, 1000, by misses: so these are lifetimes for each page.
+        let points = values.iter().enumerate().map(|(at, value)| {
+            let size = (at + 1) as f64;
+            (at as u64, size, 1000.0 / (value * size))
+        });
+        Lifetime::new("x", 1000, points)
+    }
+
+    fn knee_of(values: &[f64]) -> Option<f64> {
+        curve(values).knees(0.0)?.ray.map(|point| point.size)
+    }
+
+    #[test]
+    fn a_knee_is_neither_the_first_point_nor_the_last() {
+        assert_eq!(knee_of(&[9.0, 2.0, 3.0, 4.0, 3.0]), Some(4.0));
+        assert_eq!(
+            knee_of(&[9.0, 5.0, 4.0, 3.0]),
+            None,
+            "it falls from the first on"
+        );
+        assert_eq!(knee_of(&[1.0, 2.0, 3.0, 4.0]), None, "it rises to the last");
+        assert_eq!(knee_of(&[9.0, 5.0, 5.01, 4.0]), None, "noise");
+        assert_eq!(
+            knee_of(&[9.0, 1.0, 3.0, 1.0, 5.0, 1.0]),
+            Some(5.0),
+            "the greatest of two"
+        );
+        assert_eq!(knee_of(&[1.0]), None);
     }
 }

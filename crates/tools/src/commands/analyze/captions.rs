@@ -6,6 +6,7 @@ use report::number;
 use std::io::Write;
 use units::Bytes;
 use workingset::analysis::{Analysis, AtWindow, Claim, Curves, Program};
+use workingset::measure::Knees;
 use workingset::trace::Visibility;
 
 /// `120 pages (480 KiB)`.
@@ -207,16 +208,22 @@ pub(super) fn claim(curves: &Curves) -> String {
         number(best.opt)
     );
     let knees = match curves.knees.as_slice() {
-        [(_, ws), (_, lru)] => format!(
-            " Knees: working set {:.1} pages with {} between faults, LRU {:.1} pages with {}.",
-            ws.ray.size,
-            brief(ws.ray.lifetime as u64),
-            lru.ray.size,
-            brief(lru.ray.lifetime as u64)
-        ),
+        [(_, ws), (_, lru)] => format!(" Knees: working set {}, LRU {}.", knee(ws), knee(lru)),
         _ => String::new(),
     };
     gained + &knees
+}
+
+/// Where a curve has its knee.
+fn knee(knees: &Knees) -> String {
+    match knees.ray {
+        Some(point) => format!(
+            "{:.1} pages with {} between faults",
+            point.size,
+            brief(point.lifetime as u64)
+        ),
+        None => "none".to_owned(),
+    }
 }
 
 pub(super) fn misses(curves: &Curves) -> String {

@@ -271,7 +271,8 @@ pub(super) fn lifetime(analysis: &Analysis, curves: &Curves) -> String {
     let knees = curves
         .knees
         .iter()
-        .map(|(_, knees)| (knees.ray.size, knees.ray.lifetime))
+        .filter_map(|(_, knees)| knees.ray)
+        .map(|point| (point.size, point.lifetime))
         .collect();
     series.push(Series {
         name: "knees".to_owned(),
