@@ -63,6 +63,30 @@ fn a_signal_gives_the_terminal_back_too() {
 }
 
 #[test]
+fn it_is_stopped_and_continued_as_any_job_of_a_shell() {
+    let place = Place::new();
+    let program = place.command(&["top", "--every", "100ms"]);
+    let mut words = vec![program.get_program().to_str().unwrap()];
+    words.extend(program.get_args().map(|arg| arg.to_str().unwrap()));
+    let mut shell = Command::new("bash");
+    shell.args(["--norc", "--noprofile", "-i"]).env("PS1", "$ ");
+    shell.env("NO_COLOR", "1").env_remove("HISTFILE");
+    let mut shell = Terminal::run(&shell, 80, 24);
+    shell.wait_for("the shell", |screen| screen.contains("$ "));
+    shell.press(&format!("{}\n", words.join(" ")));
+    shell.wait_for("the main view", is_main);
+    shell.press("\u{1a}");
+    shell.wait_for("the shell", |screen| screen.contains("Stopped"));
+    assert!(!shell.is_alternate());
+    shell.press("fg\n");
+    shell.wait_for("the main view again", is_main);
+    shell.press("q");
+    shell.wait_for("the shell again", |screen| !is_main(screen));
+    shell.press("exit\n");
+    assert_eq!(shell.end().code(), Some(0));
+}
+
+#[test]
 fn it_ends_when_its_terminal_is_closed() {
     let place = Place::new();
     let mut top = recorded(&place, 80, 24);

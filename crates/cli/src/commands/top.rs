@@ -8,11 +8,11 @@ mod draw;
 mod frame;
 mod history;
 mod holdings;
-mod lines;
-mod live;
+mod live_view;
 mod observer;
 mod paper;
 mod picture;
+mod process_changes;
 mod process_rows;
 mod view;
 
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     if args.once || context.form == Form::Json || !io::stdout().is_terminal() {
         return print(&mut observer, args, &end, context, out);
     }
-    live::watch(observer, args, &end, context)?;
+    live_view::watch(observer, args, &end, context)?;
     Ok(ExitCode::SUCCESS)
 }
 

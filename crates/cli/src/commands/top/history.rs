@@ -4,7 +4,7 @@
 //! is read, and of a longer file the last [`MOST`] samples are kept: in the worst case 30 MiB.
 
 use super::frame::{Frame, RunsOut, floors, limited};
-use super::lines::Lines;
+use super::process_changes::Lines;
 use super::view::Scrub;
 use crate::last_decisions::{Judge, Judgement};
 use crate::ui::clock;

@@ -3,7 +3,7 @@
 use super::accesses::Accesses;
 use super::frame::{Frame, RunsOut, floors, limited};
 use super::holdings::role;
-use super::lines::Lines;
+use super::process_changes::Lines;
 use crate::ui::socket::{Guard, ask};
 use crate::ui::{Context, clock};
 use anyhow::{Context as _, Result};
