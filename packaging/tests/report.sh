@@ -1,7 +1,7 @@
 #!/bin/sh
 # Tests the pages of `warmset analyze` and `warmset report` in a headless browser: report.sh PROGRAMS
 #
-# At the widths of a desktop and a phone: every picture is laid out, nothing is wider than the window, the console is empty, and the
+# At the widths of a desktop, a tablet and a phone: every picture is laid out, nothing is wider than the window, the console is empty, and the
 # numbers are those of --json. With SHOTS=DIRECTORY, it writes screenshots of the first page there: light, dark and printed.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -21,6 +21,9 @@ traces="fixtures/traces/gzip-lackey.txt.zst fixtures/traces/web07.trace.xz"
 # Appends the browser's measurements to the page as its last element. The page itself has no script.
 cat >"$scratch/probe.js" <<'SCRIPT'
 addEventListener('load', () => {
+  // The browser has no window of fewer than 500 pixels, so a phone is a narrow page in one.
+  const width = Number(new URLSearchParams(location.search).get('width'));
+  document.documentElement.style.width = width + 'px';
   document.querySelectorAll('details').forEach((details) => { details.open = true });
   const box = (element) => { const it = element.getBoundingClientRect(); return [it.width, it.height] };
   const probe = document.createElement('pre');
@@ -28,7 +31,9 @@ addEventListener('load', () => {
   probe.textContent = JSON.stringify({
     pictures: [...document.querySelectorAll('figure svg')].map((svg) => [...box(svg), svg.querySelectorAll('path,polyline').length]),
     text: Math.min(...[...document.querySelectorAll('figure svg text')].map((text) => box(text)[1])),
-    wide: document.documentElement.scrollWidth - innerWidth,
+    wide: Math.max(...[...document.querySelectorAll('main *')].filter((part) => !part.closest('table')).map((part) => part.getBoundingClientRect().right)) - width,
+    aside: Math.max(...[...document.querySelectorAll('figure .wide')].map((part) => part.scrollWidth - part.clientWidth)),
+    cut: [...document.querySelectorAll('figure svg text')].filter((text) => { const own = text.getBoundingClientRect(), all = text.closest('svg').getBoundingClientRect(); return own.left < all.left - 1 || own.right > all.right + 1 || own.bottom > all.bottom + 1 }).map((text) => text.textContent),
     links: [...document.querySelectorAll('nav a')].every((link) => document.querySelector(link.getAttribute('href'))),
     reachable: [...document.querySelectorAll('.wide')].every((part) => part.tabIndex === 0),
     tables: [...document.querySelectorAll('table')].map((table) =>
@@ -52,14 +57,14 @@ browse() { # browse WIDTH OPTIONS…
 }
 
 shown() { # shown PAGE WIDTH: writes the page as the browser has it to dom.html
-    browse "$2" --dump-dom "file://$scratch/$1-probe.html" >"$scratch/dom.html"
+    browse "$2" --dump-dom "file://$scratch/$1-probe.html?width=$2" >"$scratch/dom.html"
     if grep CONSOLE "$scratch/log"; then
         echo "report.sh: the browser's console has the messages above" >&2
         exit 1
     fi
 }
 
-for width in 1400 500; do
+for width in 1400 500 390; do
     shown report "$width"
     python3 - "$scratch" "$width" <<'CHECK'
 import html, json, re, sys
@@ -70,8 +75,10 @@ assert found, 'the browser did not run to the end'
 probe, told = json.loads(html.unescape(found.group(1))), json.load(open(directory + '/report.json'))
 assert len(probe['pictures']) == 9 * len(told), probe['pictures']
 for wide, high, curves in probe['pictures']:
-    assert wide > 400 and high > 200 and curves > 0, (wide, high, curves)
+    assert wide > 340 and high > 200 and curves > 0, (wide, high, curves)
 assert probe['wide'] <= 0, f"{probe['wide']} pixels wider than the window"
+assert probe['aside'] <= 0, f"a picture is {probe['aside']} pixels wider than its place"
+assert probe['cut'] == [], f"texts beyond their picture: {probe['cut']}"
 assert probe['text'] >= 9, f"letters of {probe['text']} pixels"
 assert probe['links'] and probe['reachable'], 'not all can be reached by keyboard'
 assert probe['fetched'] == [], probe['fetched']
@@ -92,7 +99,7 @@ found = re.search(r'<pre id="probe">(.*?)</pre>', open(directory + '/dom.html').
 assert found, 'the browser did not run to the end'
 probe, told = json.loads(html.unescape(found.group(1))), json.load(open(directory + '/hosts.json'))
 assert len(probe['pictures']) == 5 and all(high > 200 and curves > 0 for _, high, curves in probe['pictures']), probe['pictures']
-assert probe['wide'] <= 0 and probe['text'] >= 9 and probe['links'] and probe['reachable'] and probe['fetched'] == [], probe
+assert probe['wide'] <= 0 and probe['aside'] <= 0 and probe['cut'] == [] and probe['text'] >= 9 and probe['links'] and probe['reachable'] and probe['fetched'] == [], probe
 hosts, counted, bought = (next(table[1:] for table in probe['tables'] if name in table[0])
                           for name in ('samples missing', 'allocations that reclaimed', 'stalled, gap found'))
 assert len(told) == 10 and [row[0] for row in hosts] == [it['name'] for it in told], hosts

@@ -50,29 +50,73 @@ pub struct Chart {
     pub series: Vec<Series>,
 }
 
-/// Size of the picture, in units of the SVG; text of 13 units is then readable at the width of a page.
-const WIDTH: f64 = 820.0;
-const HEIGHT: f64 = 460.0;
-/// Margins around the frame: left for numbers, right for the legend, above for the title, below for the axis.
-pub(crate) const LEFT: f64 = 78.0;
-const RIGHT: f64 = 170.0;
-pub(crate) const TOP: f64 = 40.0;
+/// Width of every picture, in units of the SVG: on a phone of 390 pixels text of 13 units is still 9 pixels high.
+pub(crate) const WIDTH: f64 = 480.0;
+/// Height of the frame.
+const FRAME: f64 = 300.0;
+/// Margins around the frame: left for numbers, right for the numbers of curves, above for the title, below for the axis.
+const LEFT: f64 = 68.0;
+const RIGHT: f64 = 24.0;
+pub(crate) const TOP: f64 = 44.0;
 pub(crate) const BOTTOM: f64 = 56.0;
+/// Height of a row of text.
+const ROW: f64 = 18.0;
+/// Letters of a title that fit beside each other; a longer one has two rows.
+const TITLE: usize = 62;
+/// Letters of a name in half of the legend; with a longer one the legend has a row for each.
+const NAME: usize = 26;
 
-/// Colours that people with any colour vision can tell apart (Okabe, Ito). Dashes help in print without colour, and where
-/// curves cover each other.
+/// Colours that people with any colour vision can tell apart (Okabe, Ito). Dashes and marks help in print without colour,
+/// and where curves cover each other.
 const COLOURS: [&str; 8] = [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#7f7f7f",
 ];
 const DASHES: [&str; 4] = ["", "7 4", "2 3", "9 3 2 3"];
+/// Marks on a curve: enough to tell it apart, and few enough to see it.
+const MARKS: usize = 4;
 
 /// The colours of background and text, on a light and on a dark screen.
 const STYLE: &str = "<style>.p{fill:#fff}.i{fill:#222;font:13px system-ui,sans-serif}.g{stroke:#ddd}.f{stroke:#666;fill:none}\
 @media(prefers-color-scheme:dark){.p{fill:#16181c}.i{fill:#ddd}.g{stroke:#333}.f{stroke:#999}}</style>";
 
-/// The style that every picture has.
-pub(crate) fn frame_style() -> &'static str {
-    STYLE
+/// How one series is drawn.
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    /// Its place among the series, without bands.
+    at: usize,
+}
+
+impl Look {
+    fn colour(self) -> &'static str {
+        COLOURS[self.at % COLOURS.len()]
+    }
+
+    fn dash(self) -> &'static str {
+        DASHES[self.at % DASHES.len()]
+    }
+
+    /// A mark of its shape around a place.
+    fn mark(self, x: f64, y: f64, title: &str) -> String {
+        let colour = self.colour();
+        let path = match self.at % 6 {
+            0 => format!(
+                "M{:.1} {y:.1}a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0",
+                x - 3.5
+            ),
+            1 => format!("M{:.1} {:.1}h6v6h-6z", x - 3.0, y - 3.0),
+            2 => format!("M{x:.1} {:.1}l4 7h-8z", y - 4.0),
+            3 => format!("M{x:.1} {:.1}l4 4l-4 4l-4 -4z", y - 4.0),
+            4 => format!("M{:.1} {:.1}l7 7m0 -7l-7 7", x - 3.5, y - 3.5),
+            _ => format!("M{:.1} {y:.1}h8m-4 -4v8", x - 4.0),
+        };
+        // The last two shapes are strokes.
+        let paint = if self.at % 6 < 4 {
+            format!("fill=\"{colour}\"")
+        } else {
+            format!("stroke=\"{colour}\" stroke-width=\"2\"")
+        };
+        format!("<path class=\"m\" d=\"{path}\" {paint}>{title}</path>")
+    }
 }
 
 impl Chart {
@@ -81,12 +125,8 @@ impl Chart {
         let points = || self.series.iter().flat_map(|series| series.points.iter());
         let x = Range::around(self.x.scale, points().map(|point| point.0));
         let y = Range::around(self.y.scale, points().map(|point| point.1));
-        let title = escaped(&self.title);
-        let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{title}\">\
-             {STYLE}<rect class=\"p\" width=\"{WIDTH}\" height=\"{HEIGHT}\"/>\n<text class=\"i\" x=\"{LEFT}\" y=\"24\" \
-             font-weight=\"bold\">{title}</text>\n"
-        );
+        let height = TOP + FRAME + BOTTOM + self.legend_rows() as f64 * ROW;
+        let mut svg = opening(&self.title, height);
         match (x, y) {
             (Some(x), Some(y)) => {
                 self.frame(&mut svg, &x, &y);
@@ -105,7 +145,7 @@ impl Chart {
 
     fn frame(&self, svg: &mut String, x: &Range, y: &Range) {
         let right = WIDTH - RIGHT;
-        let bottom = HEIGHT - BOTTOM;
+        let bottom = TOP + FRAME;
         for (value, text) in x.marks() {
             let at = across(x.place(value).unwrap_or(0.0));
             let _ = writeln!(
@@ -121,95 +161,201 @@ impl Chart {
                 svg,
                 "<line class=\"g\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
                  <text class=\"i\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{text}</text>",
-                LEFT - 8.0,
+                LEFT - 6.0,
                 at + 4.0
             );
         }
         let _ = writeln!(
             svg,
-            "<rect class=\"f\" x=\"{LEFT}\" y=\"{TOP}\" width=\"{}\" height=\"{}\"/>\
+            "<rect class=\"f\" x=\"{LEFT}\" y=\"{TOP}\" width=\"{}\" height=\"{FRAME}\"/>\
              <text class=\"i\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\
-             <text class=\"i\" transform=\"translate(18 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
+             <text class=\"i\" transform=\"translate(14 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
             right - LEFT,
-            bottom - TOP,
             (LEFT + right) / 2.0,
-            HEIGHT - 12.0,
+            bottom + 40.0,
             escaped(&self.x.label),
             (TOP + bottom) / 2.0,
             escaped(&self.y.label)
         );
     }
 
+    /// The series that have an entry in the legend: a band has the colour of the line after it.
+    fn named(&self) -> impl Iterator<Item = &Series> {
+        self.series
+            .iter()
+            .filter(|series| series.mark != Mark::Band)
+    }
+
+    fn legend_columns(&self) -> usize {
+        let is_short = |series: &Series| series.name.chars().count() <= NAME;
+        if self.named().all(is_short) { 2 } else { 1 }
+    }
+
+    fn legend_rows(&self) -> usize {
+        self.named().count().div_ceil(self.legend_columns())
+    }
+
     fn curves(&self, svg: &mut String, x: &Range, y: &Range) {
+        let is_alone = self.named().count() < 2;
         let mut at = 0;
+        let mut ends = Vec::new();
         for series in &self.series {
-            let colour = COLOURS[at % COLOURS.len()];
-            let dash = DASHES[at % DASHES.len()];
+            let look = Look { at };
             let placed = series
                 .points
                 .iter()
                 .filter_map(|(a, b)| Some((across(x.place(*a)?), up(y.place(*b)?), *a, *b)));
             let placed: Vec<_> = placed.collect();
-            let path: Vec<String> = thinned(&placed)
-                .iter()
-                .map(|point| format!("{:.1},{:.1}", point.0, point.1))
-                .collect();
-            let name = escaped(&series.name);
-            let (shape, style) = match series.mark {
-                Mark::Band => (
-                    "polygon",
-                    format!("fill=\"{colour}\" fill-opacity=\"0.25\""),
-                ),
-                Mark::Points => ("polyline", "fill=\"none\"".to_owned()),
-                _ => (
-                    "polyline",
-                    format!(
-                        "fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" stroke-dasharray=\"{dash}\""
-                    ),
-                ),
-            };
-            let _ = writeln!(
-                svg,
-                "<{shape} points=\"{}\" {style}><title>{name}</title></{shape}>",
-                path.join(" ")
-            );
-            for (across, up, a, b) in placed
-                .iter()
-                .filter(|_| matches!(series.mark, Mark::Dots | Mark::Points))
-            {
-                let _ = writeln!(
-                    svg,
-                    "<circle cx=\"{across:.1}\" cy=\"{up:.1}\" r=\"3\" fill=\"{colour}\"><title>{name}: {}, {}</title></circle>",
-                    number(*a),
-                    number(*b)
-                );
-            }
-            // A band has the colour of the line after it, and no entry of its own in the legend.
+            draw(svg, series, look, &placed);
             if series.mark == Mark::Band {
                 continue;
             }
-            let left = WIDTH - RIGHT + 14.0;
-            let line = TOP + 12.0 + at as f64 * 19.0;
-            let sign = if series.mark == Mark::Points {
-                format!(
-                    "<circle cx=\"{}\" cy=\"{line}\" r=\"4\" fill=\"{colour}\"/>",
-                    left + 12.0
-                )
-            } else {
-                format!(
-                    "<line x1=\"{left}\" x2=\"{}\" y1=\"{line}\" y2=\"{line}\" stroke=\"{colour}\" stroke-width=\"3\" \
-                     stroke-dasharray=\"{dash}\"/>",
-                    left + 24.0
-                )
-            };
-            let _ = writeln!(
-                svg,
-                "{sign}<text class=\"i\" x=\"{}\" y=\"{}\">{name}</text>",
-                left + 30.0,
-                line + 4.0
-            );
+            if series.mark == Mark::Line && !is_alone {
+                for point in marked(&placed, at) {
+                    let _ = writeln!(svg, "{}", look.mark(point.0, point.1, ""));
+                }
+            }
+            self.legend(svg, series, look);
+            if let Some(last) = placed.last() {
+                ends.push((last.0, last.1, at));
+            }
             at += 1;
         }
+        if !is_alone {
+            labels(svg, ends);
+        }
+    }
+
+    /// The entry of a series in the legend: its number, its sign and its name.
+    fn legend(&self, svg: &mut String, series: &Series, look: Look) {
+        let columns = self.legend_columns();
+        let column = (look.at % columns) as f64;
+        let row = (look.at / columns) as f64;
+        let left = 8.0 + column * WIDTH / 2.0;
+        let line = TOP + FRAME + BOTTOM + row * ROW;
+        if series.mark != Mark::Points {
+            let _ = write!(
+                svg,
+                "<line x1=\"{}\" x2=\"{}\" y1=\"{line}\" y2=\"{line}\" stroke=\"{}\" stroke-width=\"2\" \
+                 stroke-dasharray=\"{}\"/>",
+                left + 14.0,
+                left + 42.0,
+                look.colour(),
+                look.dash()
+            );
+        }
+        let name = escaped(&series.name);
+        let _ = writeln!(
+            svg,
+            "{}<text class=\"i\" x=\"{left}\" y=\"{}\">{}</text><text class=\"i\" x=\"{}\" y=\"{}\">{name}</text>",
+            look.mark(left + 28.0, line, ""),
+            line + 4.0,
+            look.at + 1,
+            left + 48.0,
+            line + 4.0
+        );
+    }
+}
+
+/// The beginning of every picture: its size, its style and its title.
+pub(crate) fn opening(title: &str, height: f64) -> String {
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\">\
+         {STYLE}<rect class=\"p\" width=\"{WIDTH}\" height=\"{height}\"/>\n",
+        escaped(title)
+    );
+    for (row, text) in in_rows(title, TITLE).iter().enumerate() {
+        let _ = writeln!(
+            svg,
+            "<text class=\"i\" x=\"8\" y=\"{}\" font-weight=\"bold\">{}</text>",
+            17.0 + row as f64 * 16.0,
+            escaped(text)
+        );
+    }
+    svg
+}
+
+/// A text in one row, or in two.
+fn in_rows(text: &str, most: usize) -> Vec<&str> {
+    if text.chars().count() <= most {
+        return vec![text];
+    }
+    let fits = text
+        .char_indices()
+        .nth(most)
+        .map_or(text.len(), |(at, _)| at);
+    match text[..fits].rfind(' ') {
+        Some(blank) => vec![&text[..blank], &text[blank + 1..]],
+        None => vec![text],
+    }
+}
+
+/// A point where it is drawn, and its values.
+type Placed = (f64, f64, f64, f64);
+
+/// Draws the curve, the area or the points of a series.
+fn draw(svg: &mut String, series: &Series, look: Look, placed: &[Placed]) {
+    let colour = look.colour();
+    let dash = look.dash();
+    let name = escaped(&series.name);
+    let path: Vec<String> = thinned(placed)
+        .iter()
+        .map(|point| format!("{:.1},{:.1}", point.0, point.1))
+        .collect();
+    let (shape, style) = match series.mark {
+        Mark::Band => (
+            "polygon",
+            format!("fill=\"{colour}\" fill-opacity=\"0.25\""),
+        ),
+        Mark::Points => ("polyline", "fill=\"none\"".to_owned()),
+        _ => (
+            "polyline",
+            format!(
+                "fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" stroke-dasharray=\"{dash}\""
+            ),
+        ),
+    };
+    let _ = writeln!(
+        svg,
+        "<{shape} points=\"{}\" {style}><title>{name}</title></{shape}>",
+        path.join(" ")
+    );
+    if !matches!(series.mark, Mark::Dots | Mark::Points) {
+        return;
+    }
+    for (across, up, a, b) in placed {
+        let title = format!("<title>{name}: {}, {}</title>", number(*a), number(*b));
+        let _ = writeln!(svg, "{}", look.mark(*across, *up, &title));
+    }
+}
+
+/// Points of a curve that get a mark: evenly spread, and elsewhere than those of the curve before.
+fn marked(placed: &[Placed], at: usize) -> Vec<Placed> {
+    let mut found = Vec::new();
+    let first = placed.first().map_or(0.0, |point| point.0);
+    let last = placed.last().map_or(0.0, |point| point.0);
+    for mark in 0..MARKS {
+        let share = (mark as f64 + (at % 3 + 1) as f64 / 4.0) / MARKS as f64;
+        let from = first + share * (last - first);
+        found.extend(placed.iter().find(|point| point.0 >= from).copied());
+    }
+    found
+}
+
+/// The number of each curve beside its end; numbers that would overlap move apart.
+fn labels(svg: &mut String, mut ends: Vec<(f64, f64, usize)>) {
+    ends.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let mut free = TOP;
+    for (x, y, at) in ends {
+        let line = (y + 4.0).max(free);
+        free = line + 12.0;
+        let _ = writeln!(
+            svg,
+            "<text class=\"i\" x=\"{:.1}\" y=\"{line:.1}\" style=\"fill:{}\">{}</text>",
+            x + 6.0,
+            Look { at }.colour(),
+            at + 1
+        );
     }
 }
 
@@ -218,12 +364,12 @@ fn across(share: f64) -> f64 {
 }
 
 fn up(share: f64) -> f64 {
-    HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
+    TOP + FRAME - share * FRAME
 }
 
 /// Leaves out points nearer than half a unit to the one before: they could not be seen.
-fn thinned(points: &[(f64, f64, f64, f64)]) -> Vec<(f64, f64, f64, f64)> {
-    let mut kept: Vec<(f64, f64, f64, f64)> = Vec::new();
+fn thinned(points: &[Placed]) -> Vec<Placed> {
+    let mut kept: Vec<Placed> = Vec::new();
     for (at, point) in points.iter().enumerate() {
         let far = kept
             .last()
@@ -261,12 +407,56 @@ mod tests {
     fn a_chart_shows_its_points_and_escapes_its_text() {
         let svg = chart(vec![(1.0, 100.0), (10.0, 1.0)]).svg();
         assert!(svg.contains("a&lt;b: 10, 1") && svg.contains("Misses &amp; sizes"));
-        assert_eq!(svg.matches("<circle").count(), 2);
+        assert_eq!(
+            svg.matches("class=\"m\"").count(),
+            3,
+            "two points, and the legend"
+        );
         assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
     }
 
     #[test]
     fn an_empty_chart_says_so() {
         assert!(chart(vec![(0.0, 1.0)]).svg().contains("nothing to draw"));
+    }
+
+    #[test]
+    fn series_are_told_apart_by_colour_and_dash_and_mark_and_number() {
+        let mut chart = chart(vec![(1.0, 100.0), (10.0, 1.0)]);
+        let one = chart.series[0].clone();
+        chart.series = (0..6)
+            .map(|at| Series {
+                name: format!("host {at}"),
+                mark: Mark::Line,
+                ..one.clone()
+            })
+            .collect();
+        let svg = chart.svg();
+        let shape = |at| {
+            let mark = Look { at }.mark(0.0, 0.0, "");
+            mark.split('"').nth(3).unwrap().to_owned()
+        };
+        for at in 0..6 {
+            for other in 0..at {
+                assert_ne!(Look { at }.colour(), Look { at: other }.colour());
+                assert_ne!(shape(at), shape(other), "{at}");
+            }
+            let end = format!("style=\"fill:{}\">{}</text>", Look { at }.colour(), at + 1);
+            assert!(svg.contains(&end), "{at}");
+        }
+        let lone = Chart {
+            series: vec![one],
+            ..chart
+        };
+        assert!(
+            !lone.svg().contains("style=\"fill"),
+            "one curve needs no label"
+        );
+    }
+
+    #[test]
+    fn a_long_title_has_two_rows() {
+        assert_eq!(in_rows("a b", 3), ["a b"]);
+        assert_eq!(in_rows("aa bb cc", 6), ["aa bb", "cc"]);
     }
 }

@@ -33,12 +33,12 @@ const STYLE: &str = "\
 h1{font-size:1.5em}h2{font-size:1.2em;margin-top:2em;border-top:1px solid #ccc;padding-top:.7em}p,figcaption{max-width:46em}\
 figcaption{font-size:.95em}nav a{margin-right:1em;display:inline-block}a{color:#0060a8}\
 .skip{position:absolute;left:-99em}.skip:focus{left:1em}.figures{display:grid;gap:1.5em;grid-template-columns:repeat(auto-fit,minmax(min(100%,36em),1fr))}\
-figure{margin:0;min-width:0}.wide{overflow-x:auto}.wide svg{display:block;width:100%;min-width:40em;height:auto}\
+figure{margin:0;min-width:0}.wide{overflow-x:auto}.wide svg{display:block;width:100%;max-width:46em;height:auto}\
 .wide:focus,summary:focus,a:focus{outline:2px solid #0072b2;outline-offset:2px}summary{cursor:pointer}\
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9em}caption{text-align:left;padding:.3em 0}\
 td,th{padding:.15em .7em;text-align:right;border-bottom:1px solid #ddd;white-space:nowrap}td:first-child,th:first-child{text-align:left}\
 @media(prefers-color-scheme:dark){body{color:#ddd;background:#16181c}a{color:#7cc4ff}td,th{border-color:#333}h2{border-color:#444}}\
-@media print{body{max-width:none;padding:0}nav,.skip{display:none}figure,tr{break-inside:avoid}.wide svg{min-width:0}}";
+@media print{body{max-width:none;padding:0}nav,.skip{display:none}figure,tr{break-inside:avoid}}";
 
 /// The sections as an HTML document, with links to each.
 pub fn document(title: &str, intro: &[String], sections: &[Section]) -> String {

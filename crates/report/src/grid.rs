@@ -1,6 +1,6 @@
 //! A map of cells: memory by time.
 
-use crate::chart::{BOTTOM, LEFT, TOP, frame_style};
+use crate::chart::{BOTTOM, TOP, WIDTH, opening};
 use crate::escaped;
 use crate::scale::{Range, Scale, number};
 use std::fmt::Write;
@@ -44,9 +44,16 @@ pub struct Grid {
     pub bands: Vec<Band>,
 }
 
-const WIDTH: f64 = 820.0;
-const HEIGHT: f64 = 520.0;
-const RIGHT: f64 = 170.0;
+/// Height of the frame.
+const FRAME: f64 = 340.0;
+/// Margins: left for the label of the axis, right for the names of bands.
+const LEFT: f64 = 28.0;
+const RIGHT: f64 = 144.0;
+/// Letters of a name that fit there.
+const NAME: usize = 16;
+/// Width of a letter, about, and height of a row of the legend.
+const LETTER: f64 = 6.6;
+const ROW: f64 = 18.0;
 const STRENGTHS: [&str; 3] = ["0.35", "0.65", "1"];
 /// Least distance between two names: at less they overlap.
 const LINE: f64 = 13.0;
@@ -54,18 +61,42 @@ const LINE: f64 = 13.0;
 impl Grid {
     /// The map as an SVG document. All cells of one colour are one path, which keeps the file small.
     pub fn svg(&self) -> String {
-        let title = escaped(&self.title);
-        let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{title}\">\
-             {}<rect class=\"p\" width=\"{WIDTH}\" height=\"{HEIGHT}\"/>\n<text class=\"i\" x=\"{LEFT}\" y=\"24\" \
-             font-weight=\"bold\">{title}</text>\n",
-            frame_style()
-        );
+        let entries = self.legend();
+        let rows = entries.last().map_or(0.0, |entry| entry.1 + 1.0);
+        let mut svg = opening(&self.title, TOP + FRAME + BOTTOM + rows * ROW);
         self.paths(&mut svg);
         self.frame(&mut svg);
         self.names(&mut svg);
+        for ((colour, name), (x, row)) in self.kinds.iter().zip(entries) {
+            let line = TOP + FRAME + BOTTOM + row * ROW;
+            let _ = writeln!(
+                svg,
+                "<rect x=\"{x}\" y=\"{}\" width=\"10\" height=\"8\" fill=\"{colour}\"/><text class=\"i\" x=\"{}\" y=\"{}\">{}</text>",
+                line - 4.0,
+                x + 14.0,
+                line + 4.0,
+                escaped(name)
+            );
+        }
         svg.push_str("</svg>\n");
         svg
+    }
+
+    /// Where each entry of the legend stands: its left edge, and its row.
+    fn legend(&self) -> Vec<(f64, f64)> {
+        let mut places = Vec::new();
+        let mut x = 8.0;
+        let mut row = 0.0;
+        for (_, name) in &self.kinds {
+            let width = 34.0 + name.chars().count() as f64 * LETTER;
+            if x > 8.0 && x + width > WIDTH {
+                x = 8.0;
+                row += 1.0;
+            }
+            places.push((x, row));
+            x += width;
+        }
+        places
     }
 
     fn height(&self) -> usize {
@@ -74,11 +105,11 @@ impl Grid {
 
     fn paths(&self, svg: &mut String) {
         let wide = WIDTH - LEFT - RIGHT;
-        let high = HEIGHT - TOP - BOTTOM;
+        let high = FRAME;
         let _ = writeln!(
             svg,
             "<g transform=\"translate({LEFT} {:.3}) scale({:.5} {:.5})\" stroke-width=\"1.02\">",
-            HEIGHT - BOTTOM,
+            TOP + FRAME,
             wide / self.width.max(1) as f64,
             -high / self.height().max(1) as f64
         );
@@ -115,7 +146,7 @@ impl Grid {
 
     fn frame(&self, svg: &mut String) {
         let right = WIDTH - RIGHT;
-        let bottom = HEIGHT - BOTTOM;
+        let bottom = TOP + FRAME;
         let _ = writeln!(
             svg,
             "<rect class=\"f\" x=\"{LEFT}\" y=\"{TOP}\" width=\"{}\" height=\"{}\"/>",
@@ -138,28 +169,19 @@ impl Grid {
         let _ = writeln!(
             svg,
             "<text class=\"i\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\
-             <text class=\"i\" transform=\"translate(18 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
+             <text class=\"i\" transform=\"translate(16 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
             (LEFT + right) / 2.0,
-            HEIGHT - 12.0,
+            bottom + 40.0,
             escaped(&self.x.0),
             (TOP + bottom) / 2.0,
             escaped(&self.y)
         );
-        for (at, (colour, name)) in self.kinds.iter().enumerate() {
-            let x = LEFT + 150.0 * at as f64;
-            let _ = writeln!(
-                svg,
-                "<rect x=\"{x}\" y=\"29\" width=\"10\" height=\"8\" fill=\"{colour}\"/><text class=\"i\" x=\"{}\" y=\"37\">{}</text>",
-                x + 14.0,
-                escaped(name)
-            );
-        }
     }
 
     /// A line under each band, and its name if it does not overlap another.
     fn names(&self, svg: &mut String) {
         let right = WIDTH - RIGHT;
-        let bottom = HEIGHT - BOTTOM;
+        let bottom = TOP + FRAME;
         let rows = self.height().max(1) as f64;
         let up = |row: usize| bottom - row as f64 / rows * (bottom - TOP);
         let mut free = f64::INFINITY;
@@ -175,10 +197,10 @@ impl Grid {
                 continue;
             }
             free = middle;
-            let name: String = band.name.chars().take(22).collect();
+            let name: String = band.name.chars().take(NAME).collect();
             let _ = writeln!(
                 svg,
-                "<text class=\"i\" x=\"{}\" y=\"{:.1}\" font-size=\"11\"><title>{}, {} rows</title>{}</text>",
+                "<text class=\"i\" x=\"{}\" y=\"{:.1}\"><title>{}, {} rows</title>{}</text>",
                 right + 10.0,
                 middle + 4.0,
                 escaped(&band.name),

@@ -16,7 +16,7 @@ pub enum Part {
 
 /// The page's style, for screens in light and dark colours, and for paper.
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#222;background:#fff}\
-h1{font-size:1.4em}svg{width:100%;height:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}\
+h1{font-size:1.4em}svg{display:block;width:100%;max-width:44em;height:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}\
 td,th{padding:.15em .7em;text-align:right;border-bottom:1px solid #ddd}td:first-child,th:first-child{text-align:left}\
 .wide{overflow-x:auto}@media(prefers-color-scheme:dark){body{color:#ddd;background:#16181c}td,th{border-color:#333}}\
 @media print{body{max-width:none;margin:0}svg,table{break-inside:avoid}}";

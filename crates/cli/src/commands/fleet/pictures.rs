@@ -3,6 +3,7 @@
 use super::course::Moment;
 use super::host::Host;
 use report::{Axis, Band, Cell, Chart, Grid, Mark, Scale, Series};
+use std::collections::HashSet;
 
 /// Hosts in a picture of lines: more could not be told apart.
 pub(super) const LINES: usize = 6;
@@ -72,13 +73,40 @@ impl Clock {
     }
 }
 
-/// A name that fits beside a picture: a long one keeps its beginning and its end.
-fn brief(name: &str) -> String {
+/// Names that fit beside a picture, each another: a long one keeps its beginning and its end, as much of each as tells it
+/// from the others.
+fn brief(hosts: &[Host]) -> Vec<String> {
+    let names: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
+    shortened(&names)
+}
+
+fn shortened(names: &[&str]) -> Vec<String> {
+    // The usual cut first; then more of the beginning, then more of the end.
+    for head in [6, 7, 8, 9, 10, 11, 12, 13, 14, 5, 4, 3, 2, 1] {
+        let cut: Vec<String> = names.iter().map(|name| cut(name, head)).collect();
+        let distinct: HashSet<&String> = cut.iter().collect();
+        if distinct.len() == cut.len() {
+            return cut;
+        }
+    }
+    // They differ in the middle: a number, as in the order of the table.
+    let numbered = names.iter().enumerate();
+    numbered
+        .map(|(index, name)| {
+            format!("{} {}", index + 1, cut(name, 6))
+                .chars()
+                .take(NAME)
+                .collect()
+        })
+        .collect()
+}
+
+/// A name with so many letters of its beginning, and those of its end that fit.
+fn cut(name: &str, head: usize) -> String {
     let letters: Vec<char> = name.chars().collect();
     if letters.len() <= NAME {
         return name.to_owned();
     }
-    let head = 6;
     let tail = NAME - head - 1;
     let start: String = letters[..head].iter().collect();
     let end: String = letters[letters.len() - tail..].iter().collect();
@@ -102,10 +130,10 @@ pub(super) fn map(hosts: &[Host]) -> String {
             }
         }
     }
-    let band = |(row, host): (usize, &Host)| Band {
+    let band = |(row, name): (usize, String)| Band {
         from: row,
         to: row + 1,
-        name: brief(&host.name),
+        name,
     };
     Grid {
         title: "Share of time in which at least one task waited for memory".to_owned(),
@@ -117,7 +145,12 @@ pub(super) fn map(hosts: &[Host]) -> String {
             .iter()
             .map(|(colour, name, _)| (*colour, (*name).to_owned()))
             .collect(),
-        bands: hosts.iter().rev().enumerate().map(band).collect(),
+        bands: brief(hosts)
+            .into_iter()
+            .rev()
+            .enumerate()
+            .map(band)
+            .collect(),
     }
     .svg()
 }
@@ -154,7 +187,8 @@ fn lines(
 ) -> Chart {
     let clock = Clock::of(hosts);
     let mut series = Vec::new();
-    for host in hosts.iter().take(LINES) {
+    let names = brief(hosts);
+    for (host, name) in hosts.iter().zip(names).take(LINES) {
         let mut points = Vec::new();
         for (time, moment) in clock.moments(host) {
             if let Some(value) = value(moment) {
@@ -162,7 +196,7 @@ fn lines(
             }
         }
         series.push(Series {
-            name: brief(&host.name),
+            name,
             points,
             mark: Mark::Line,
         });
@@ -244,7 +278,26 @@ mod tests {
 
     #[test]
     fn a_long_name_keeps_its_ends() {
-        assert_eq!(brief("web07"), "web07");
-        assert_eq!(brief("storm-6.12-1024-classic-1"), "storm-…classic-1");
+        assert_eq!(shortened(&["web07"]), ["web07"]);
+        assert_eq!(
+            shortened(&["storm-6.12-1024-classic-1"]),
+            ["storm-…classic-1"]
+        );
+    }
+
+    #[test]
+    fn no_two_names_become_one() {
+        let alike = ["storm-6.1-1024-classic-0", "storm-6.12-1024-classic-0"];
+        assert_eq!(shortened(&alike), ["storm-6.1-…sic-0", "storm-6.12…sic-0"]);
+        let ends = ["web.eu.example.org-0001", "web.eu.example.org-1001"];
+        assert_eq!(shortened(&ends), ["web.eu….org-0001", "web.eu….org-1001"]);
+        let middles = [
+            "hosts-of-the-house-1-on-the-first-floor",
+            "hosts-of-the-house-2-on-the-first-floor",
+        ];
+        assert_eq!(
+            shortened(&middles),
+            ["1 hosts-…rst-flo", "2 hosts-…rst-flo"]
+        );
     }
 }
