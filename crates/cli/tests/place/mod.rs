@@ -90,7 +90,9 @@ impl Place {
         let subcommand = words
             .next()
             .and_then(|name| definition.find_subcommand(name));
-        let mut options = subcommand.into_iter().flat_map(clap::Command::get_arguments);
+        let mut options = subcommand
+            .into_iter()
+            .flat_map(clap::Command::get_arguments);
         if options.any(|option| option.get_id() == "run") {
             vec!["--run".into(), self.path("run").into()]
         } else {
