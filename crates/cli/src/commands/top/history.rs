@@ -257,7 +257,9 @@ fn of_guard(state: &Path) -> Result<Vec<PathBuf>> {
     match list(&directory) {
         Ok(files) if !files.is_empty() => Ok(files),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            anyhow::bail!("{name}: only root may read recordings: sudo warmset top")
+            anyhow::bail!(
+                "{name}: only root and the group warmset may read recordings: sudo warmset top"
+            )
         }
         Err(error) if error.kind() != ErrorKind::NotFound => Err(unreadable(&directory, &error)),
         _ => anyhow::bail!("there is no recording in {name}; --recording FILE names another"),
