@@ -33,7 +33,7 @@ fn write_all(directory: &Path) -> Result<()> {
         let path = directory.join(section);
         fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
     }
-    let whole = whole_command();
+    let whole = values::whole_command();
     clap_mangen::generate_to(whole.clone(), directory.join("man1"))?;
     write_tools(directory)?;
     put(&directory.join("man8/warmsetd.8"), &daemon_page()?)?;
@@ -45,15 +45,6 @@ fn write_all(directory: &Path) -> Result<()> {
         completions(directory, command)?;
     }
     Ok(())
-}
-
-/// The command with the subcommands of `warmset-tools` as that program defines them: it runs them under its own name.
-fn whole_command() -> Command {
-    let tools = warmset_tools::command();
-    warmset_cli::command().mut_subcommands(|one| match tools.find_subcommand(one.get_name()) {
-        Some(theirs) => theirs.clone(),
-        None => one,
-    })
 }
 
 /// What the package `warmset-tools` has, in a directory of its own. Its subcommands have their pages as those of `warmset`,

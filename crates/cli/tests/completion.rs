@@ -11,7 +11,7 @@ mod place;
 use clap_complete::Shell;
 use place::Place;
 use std::process::Command;
-use values::{values_of, with_values};
+use values::{values_of, whole_command, with_values};
 
 /// A shell that has read the completions.
 struct Bash {
@@ -22,7 +22,7 @@ impl Bash {
     fn new() -> Self {
         let place = Place::new();
         let mut text = Vec::new();
-        let mut command = with_values(warmset_cli::command());
+        let mut command = with_values(whole_command());
         clap_complete::generate(Shell::Bash, &mut command, "warmset", &mut text);
         place.write("completions", text);
         Self { place }

@@ -366,8 +366,13 @@ mod tests {
 
     #[test]
     fn a_holder_that_ends_is_told_of_once_and_started_again_later() {
-        let mut holder = started("/bin/false");
+        let mut holder = started("/bin/cat");
         holder.warm.sums.watching = Some(1);
+        let child = holder
+            .running
+            .as_mut()
+            .and_then(|running| running.child.as_mut());
+        child.unwrap().kill().unwrap();
         let deadline = Instant::now() + Duration::from_secs(10);
         while holder.running.is_some() && Instant::now() < deadline {
             holder.observe();

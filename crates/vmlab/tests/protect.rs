@@ -37,7 +37,7 @@ fn an_unknown_fault_is_refused_with_the_list_of_faults() {
         .unwrap();
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(
-        !done.status.success() && said.contains("no fault 'meteor': throttles, keeps"),
+        !done.status.success() && said.contains("no fault 'meteor': bare, throttles"),
         "{said}"
     );
 }

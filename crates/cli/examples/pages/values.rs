@@ -58,6 +58,15 @@ const PAGES: &[Value] = &[("4096", ""), ("16KiB", ""), ("64KiB", ""), ("2MiB", "
 /// Where a sweep runs.
 const PLACES: &[Value] = &[("local", "on this machine")];
 
+/// The command with the subcommands of `warmset-tools` as that program defines them: it runs them under its own name.
+pub(crate) fn whole_command() -> Command {
+    let tools = warmset_tools::command();
+    warmset_cli::command().mut_subcommands(|one| match tools.find_subcommand(one.get_name()) {
+        Some(theirs) => theirs.clone(),
+        None => one,
+    })
+}
+
 /// A command with the values of its options, and of its subcommands'.
 pub(crate) fn with_values(command: Command) -> Command {
     command.mut_args(with_value).mut_subcommands(with_values)
