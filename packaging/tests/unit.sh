@@ -39,9 +39,10 @@ closed() {
 # has a hook give up all capabilities (capset, 2). The rest are its Unix sockets (1), the host's root (1) and the clock's
 # device, which ProtectClock= lists (1).
 closed warmsetd.service 25
-# The holder runs as a user of its own, who may trace the page cache (perf_event_open, 2), and find and open files of any user
+# The holder runs as a user of its own, who may trace the page cache (perf_event_open, 2; until that is open also SYS_ADMIN, 3,
+# and capset, by which it gives that up), and find and open files of any user
 # (SYS_PTRACE 3, DAC_READ_SEARCH 2, open_by_handle_at 2, /proc 3, /home 1, their users 2), as ambient capabilities (1). The
 # rest are the host's root (1) and the clock's device (1).
-closed warmset-hold@.service 15
+closed warmset-hold@.service 17
 # It runs as root, because only root can own its name on the bus.
 closed warmset-low-memory.service 15

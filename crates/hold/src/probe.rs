@@ -6,14 +6,15 @@ mod signals;
 use crate::finder;
 use crate::handle;
 use crate::map::Map;
-use crate::ring::{Rings, Said};
-use crate::tracepoint::of_the_page_cache;
+use crate::ring::{Rings, Said, Sources};
+use crate::tracepoint::{Tracepoint, of_the_page_cache};
 use host::holder::check::FLOORS;
 use pressure::means::Means;
 use rustix::fs::{Advice, fadvise};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::rc::Rc;
 
 /// Files that nearly every system has and no program maps, and one that is always there, but mapped: such a file cannot
 /// be dropped from the cache.
@@ -24,9 +25,25 @@ const TRACING: &str = "/sys/kernel/tracing/events";
 
 /// The means of the process that holds files, tried.
 pub fn probe_holder() -> Vec<Means> {
-    let (evictions, uses) = events();
+    means_of_holder(&sources())
+}
+
+/// The tracepoints of the page cache with what they come from, opened; the error says why there are none.
+pub(crate) type Opened = io::Result<(Vec<Tracepoint>, Rc<Sources>)>;
+
+/// Opens the tracepoints of the page cache.
+pub(crate) fn sources() -> Opened {
+    let points = of_the_page_cache(Path::new("/"))?;
+    let sources = Rc::new(Sources::open(&points)?);
+    Ok((points, sources))
+}
+
+/// The means of the process that holds files, tried with these tracepoints.
+pub(crate) fn means_of_holder(opened: &Opened) -> Vec<Means> {
+    let (evictions, uses) = events(opened);
     let traces = if Path::new(TRACING).exists() {
-        "CAP_PERFMON for warmset-hold, and a kernel with tracepoints (CONFIG_PERF_EVENTS, CONFIG_FTRACE)"
+        "CAP_PERFMON for warmset-hold (and CAP_SYS_ADMIN, where kernel.perf_event_paranoid is 3 or more), and a kernel with \
+         CONFIG_PERF_EVENTS and CONFIG_FTRACE"
     } else {
         "mount -t tracefs nodev /sys/kernel/tracing"
     };
@@ -111,8 +128,8 @@ fn locked_kib() -> io::Result<u64> {
 }
 
 /// Events of pages that come in and leave, and of pages that are read from memory.
-fn events() -> (io::Result<String>, io::Result<String>) {
-    match heard() {
+fn events(opened: &Opened) -> (io::Result<String>, io::Result<String>) {
+    match heard(opened) {
         Err(error) => (
             Err(error),
             Err(io::Error::other("no events of the page cache")),
@@ -141,9 +158,12 @@ fn says(works: bool, yes: &str, no: &str) -> io::Result<String> {
 }
 
 /// Whether events of evictions came, and events of uses.
-fn heard() -> io::Result<[bool; 2]> {
-    let points = of_the_page_cache(Path::new("/"))?;
-    let mut rings = Rings::open(&points)?;
+fn heard(opened: &Opened) -> io::Result<[bool; 2]> {
+    let (points, sources) = match opened {
+        Ok(opened) => opened,
+        Err(error) => return Err(io::Error::new(error.kind(), error.to_string())),
+    };
+    let mut rings = Rings::open(sources)?;
     for path in COMMON {
         let Ok(mut file) = File::open(path) else {
             continue;

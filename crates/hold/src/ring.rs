@@ -1,6 +1,8 @@
 //! The kernel's events of the page cache, by `perf_event_open(2)`: one ring for each CPU.
 //!
-//! Opened while memory is short and closed after, so a calm machine pays nothing; both vanish with the process.
+//! The sources are opened once, at the start: some kernels want a right for that which is given up afterwards. They are off
+//! until a ring is there, which is mapped while memory is short and unmapped after. Off, an event costs a test of an empty
+//! list. All vanish with the process.
 //! The kernel's filter passes one page in [`STRIDE`] by its place in the file, so the rings carry an eighth.
 //! Where the filter is refused, all come, and the learner leaves out the rest. What a full ring drops is counted.
 
@@ -17,6 +19,7 @@ use std::ffi::{CString, c_void};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::null_mut;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Pages of all rings together, at most 8 MiB, and of one.
@@ -25,6 +28,7 @@ const RING_PAGES: std::ops::RangeInclusive<usize> = 8..=128;
 /// `PERF_TYPE_TRACEPOINT`, `PERF_SAMPLE_TID | PERF_SAMPLE_RAW`, and the flag `disabled`.
 const TRACEPOINT: u32 = 2;
 const TID_AND_RAW: u64 = 1 << 1 | 1 << 10;
+const DISABLED: u64 = 1;
 /// `PERF_FLAG_FD_CLOEXEC`.
 const CLOEXEC: libc::c_ulong = 8;
 /// `PERF_RECORD_LOST`, `PERF_RECORD_SAMPLE`.
@@ -67,12 +71,60 @@ pub(crate) enum Said<'r> {
     Lost(u64),
 }
 
-/// The rings of all CPUs.
+/// The tracepoints of all CPUs that were on at the start, off until [`Rings::open`].
+#[derive(Debug)]
+pub(crate) struct Sources {
+    cpus: Vec<OfCpu>,
+}
+
+/// What feeds the ring of one CPU.
+#[derive(Debug)]
+struct OfCpu {
+    /// Has the ring.
+    first: OwnedFd,
+    others: Vec<OwnedFd>,
+}
+
+impl Sources {
+    /// Opens these tracepoints on each CPU that is on.
+    pub(crate) fn open(points: &[Tracepoint]) -> io::Result<Self> {
+        let online = online(&std::fs::read_to_string("/sys/devices/system/cpu/online")?);
+        let mut cpus = Vec::with_capacity(online.len());
+        let (feeds, others) = points
+            .split_first()
+            .ok_or_else(|| io::Error::other("no tracepoints"))?;
+        for cpu in online {
+            let first = match source(feeds.id, cpu) {
+                Ok(first) => first,
+                // It was switched off meanwhile.
+                Err(error) if Errno::from_io_error(&error) == Some(Errno::NODEV) => continue,
+                Err(error) => return Err(error),
+            };
+            let others = others.iter().map(|point| source(point.id, cpu));
+            let others = others.collect::<io::Result<Vec<_>>>()?;
+            cpus.push(OfCpu { first, others });
+        }
+        Ok(Self { cpus })
+    }
+
+    fn all(&self) -> impl Iterator<Item = &OwnedFd> {
+        self.cpus
+            .iter()
+            .flat_map(|cpu| std::iter::once(&cpu.first).chain(&cpu.others))
+    }
+
+    fn switch(&self, request: libc::c_ulong) {
+        for source in self.all() {
+            let _ = control(source, request, 0);
+        }
+    }
+}
+
+/// The rings of all CPUs. Dropping them switches their sources off.
 #[derive(Debug)]
 pub(crate) struct Rings {
     rings: Vec<Ring>,
-    /// What feeds them, closed with them.
-    sources: Vec<OwnedFd>,
+    sources: Rc<Sources>,
 }
 
 #[derive(Debug)]
@@ -84,46 +136,33 @@ struct Ring {
 }
 
 impl Rings {
-    /// Opens a ring for each CPU that is on, fed by these tracepoints.
-    pub(crate) fn open(points: &[Tracepoint]) -> io::Result<Self> {
-        let cpus = online(&std::fs::read_to_string("/sys/devices/system/cpu/online")?);
-        let pages = (MOST_PAGES / cpus.len().max(1)).clamp(*RING_PAGES.start(), *RING_PAGES.end());
+    /// Maps a ring for each CPU, and switches what feeds it on.
+    pub(crate) fn open(sources: &Rc<Sources>) -> io::Result<Self> {
+        let cpus = sources.cpus.len();
+        let pages = (MOST_PAGES / cpus.max(1)).clamp(*RING_PAGES.start(), *RING_PAGES.end());
         let pages = 1 << pages.ilog2();
-        let mut rings = Vec::with_capacity(cpus.len());
-        let mut sources = Vec::with_capacity(points.len() * cpus.len());
-        let (feeds, others) = points
-            .split_first()
-            .ok_or_else(|| io::Error::other("no tracepoints"))?;
-        for cpu in cpus {
-            let first = match source(feeds.id, cpu) {
-                Ok(first) => first,
-                // It was switched off meanwhile.
-                Err(error) if Errno::from_io_error(&error) == Some(Errno::NODEV) => continue,
-                Err(error) => return Err(error),
-            };
-            rings.push(Ring::of(&first, pages)?);
-            for point in others {
-                let other = source(point.id, cpu)?;
-                control(&other, SET_OUTPUT, first.as_raw_fd() as usize)?;
-                sources.push(other);
+        let mut opened = Self {
+            rings: Vec::with_capacity(cpus),
+            sources: Rc::clone(sources),
+        };
+        for cpu in &sources.cpus {
+            opened.rings.push(Ring::of(&cpu.first, pages)?);
+            for other in &cpu.others {
+                control(other, SET_OUTPUT, cpu.first.as_raw_fd() as usize)?;
             }
-            sources.push(first);
         }
-        Ok(Self { rings, sources })
+        opened.resume();
+        Ok(opened)
     }
 
     /// No more events until [`Rings::resume`]; what came is still there.
     pub(crate) fn pause(&self) {
-        for source in &self.sources {
-            let _ = control(source, DISABLE, 0);
-        }
+        self.sources.switch(DISABLE);
     }
 
     /// Events come again.
     pub(crate) fn resume(&self) {
-        for source in &self.sources {
-            let _ = control(source, ENABLE, 0);
-        }
+        self.sources.switch(ENABLE);
     }
 
     /// Hands over everything that came since the last time.
@@ -131,6 +170,12 @@ impl Rings {
         for ring in &mut self.rings {
             ring.drain(take);
         }
+    }
+}
+
+impl Drop for Rings {
+    fn drop(&mut self) {
+        self.pause();
     }
 }
 
@@ -230,7 +275,7 @@ fn said(kind: u32, body: &[u8]) -> Option<Said<'_>> {
     }
 }
 
-/// An event of one tracepoint on one CPU, counting from now on.
+/// An event of one tracepoint on one CPU, off until it is switched on.
 fn source(id: u16, cpu: u32) -> io::Result<OwnedFd> {
     let attributes = Attributes {
         kind: TRACEPOINT,
@@ -238,6 +283,7 @@ fn source(id: u16, cpu: u32) -> io::Result<OwnedFd> {
         config: id.into(),
         sample_period: 1,
         sample_type: TID_AND_RAW,
+        flags: DISABLED,
         ..Attributes::default()
     };
     // SAFETY: the attributes are as long as they say and live through the call; the descriptor is new and ours.

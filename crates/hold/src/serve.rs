@@ -2,10 +2,10 @@
 
 use crate::finder::{self, Found, Unfit};
 use crate::holding::Holdings;
-use crate::probe::probe_holder;
+use crate::probe::{means_of_holder, sources};
 use crate::programs::{self, Used};
-use crate::ring::{Rings, Said};
-use crate::tracepoint::{Tracepoint, of_the_page_cache};
+use crate::ring::{Rings, Said, Sources};
+use crate::tracepoint::Tracepoint;
 use host::holder::wire;
 use pressure::protect::{
     Act, Event, EventKind, FileId, Hot, Learner, MAX_FILES, Ranges, Warm, WarmFile,
@@ -13,10 +13,12 @@ use pressure::protect::{
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 use units::{Bytes, Micros};
 
@@ -43,10 +45,14 @@ const MOST_TASKS: usize = 4096;
 /// Serves the guard at the other end of `socket`, until it goes.
 pub fn serve(socket: BorrowedFd<'_>) -> io::Result<()> {
     let mut server = Server::new(socket);
-    for means in probe_holder() {
+    let opened = sources();
+    for means in means_of_holder(&opened) {
         wire::means(&means, &mut server.message);
         server.send();
     }
+    // Where there are none, the means that are reported say why.
+    server.points = opened.ok();
+    give_up_admin()?;
     server.report();
     while server.hear()? {
         server.tick();
@@ -56,7 +62,8 @@ pub fn serve(socket: BorrowedFd<'_>) -> io::Result<()> {
 
 struct Server<'s> {
     socket: BorrowedFd<'s>,
-    points: Option<Vec<Tracepoint>>,
+    /// The kernel's tracepoints of the page cache, and what they come from.
+    points: Option<(Vec<Tracepoint>, Rc<Sources>)>,
     rings: Option<Rings>,
     /// When that began, in seconds since 1970.
     since: i64,
@@ -88,7 +95,7 @@ impl<'s> Server<'s> {
         let memory = rustix::system::sysinfo();
         let memory = Bytes::new(memory.totalram as u64 * u64::from(memory.mem_unit));
         let page = Bytes::new(rustix::param::page_size() as u64);
-        let mut server = Self {
+        Self {
             socket,
             points: None,
             rings: None,
@@ -109,10 +116,7 @@ impl<'s> Server<'s> {
             events: 0,
             lost: 0,
             message: Vec::with_capacity(wire::MOST_BYTES),
-        };
-        // Where there are none, the means that are reported say why.
-        server.points = of_the_page_cache(Path::new("/")).ok();
-        server
+        }
     }
 
     /// Waits for orders as long as there is nothing else to do, and carries out what came; `false` when the guard has
@@ -179,11 +183,13 @@ impl<'s> Server<'s> {
     }
 
     fn watch(&mut self) {
-        let Some(points) = &self.points else { return };
+        let Some((_, sources)) = &self.points else {
+            return;
+        };
         if self.rings.is_some() {
             return;
         }
-        match Rings::open(points) {
+        match Rings::open(sources) {
             Ok(rings) => {
                 self.since = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
                 self.rings = Some(rings);
@@ -246,7 +252,9 @@ impl<'s> Server<'s> {
     }
 
     fn drain(&mut self) {
-        let Some(points) = &self.points else { return };
+        let Some((points, _)) = &self.points else {
+            return;
+        };
         let Some(rings) = &mut self.rings else { return };
         let at = self.begun.elapsed();
         let own = std::process::id();
@@ -424,6 +432,20 @@ impl<'s> Server<'s> {
             SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
         );
     }
+}
+
+/// Gives `CAP_SYS_ADMIN` up for good. As a service it has that for one thing, which is done: Debian's and Ubuntu's kernels
+/// ask for it to open an event where `kernel.perf_event_paranoid` is 3 or more, as it is there. A child of the guard has the
+/// guard's rights, and keeps them.
+fn give_up_admin() -> io::Result<()> {
+    if rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let mut sets = capabilities(None)?;
+    sets.effective.remove(CapabilitySet::SYS_ADMIN);
+    sets.permitted.remove(CapabilitySet::SYS_ADMIN);
+    sets.inheritable.remove(CapabilitySet::SYS_ADMIN);
+    Ok(set_capabilities(None, sets)?)
 }
 
 fn note_task(tasks: &mut HashMap<FileId, u32>, event: &Event, task: u32) {
