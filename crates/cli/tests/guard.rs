@@ -91,7 +91,8 @@ fn status_asks_the_guard() {
         forecast   memory does not run out soon
         blocks     of order 9: 2000 are free, 0 will be needed; 8.84 % of free memory is
                    in smaller blocks
-        holds      nothing
+        holds      no knob: demand does not ask for it now
+                   no memory of units or files: that is kept while it is short
         stalls     since it started: 0 allocations and 0 compactions stalled, tasks
                    waited 0 ns; 0 refaults; 0 killed by the kernel
         cost       81 ms of CPU, 3 MiB resident, 3 samples

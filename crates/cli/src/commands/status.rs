@@ -7,8 +7,10 @@ use crate::ui::socket::{Guard, ask};
 use crate::ui::text::{LABEL, Page, Screen, Side, counted, or_unknown, table};
 use crate::ui::{Context, Form, clock, json};
 use anyhow::Result;
+use pressure::config::Mode;
 use pressure::decision::Phase;
 use pressure::knob::KNOBS;
+use pressure::protect::WarmFile;
 use pressure::sample::Zone;
 use pressure::status::{Past, Status};
 use serde::Serialize;
@@ -283,12 +285,37 @@ fn exhaustion(seen: &Seen) -> String {
 fn holds(page: &mut Page, status: &Status) {
     let knobs = held_knobs(status);
     if knobs.is_empty() {
-        page.entry("holds", "nothing");
+        page.entry("holds", holds_no_knob(status));
     } else {
         page.entry("holds", knobs.join(", "));
     }
     held_cgroups(page, status);
     held_files(page, status);
+    let keeps_units = status
+        .sample
+        .groups
+        .protected
+        .iter()
+        .any(|one| one.ours.is_some());
+    let keeps_files = status.sample.warm.files.iter().any(WarmFile::is_held);
+    let acts = status.only_observes.is_none();
+    if status.mode == Mode::Protect && acts && !keeps_units && !keeps_files {
+        page.entry(
+            "",
+            "no memory of units or files: that is kept while it is short",
+        );
+    }
+}
+
+/// Why no knob is held: never a bare "nothing".
+fn holds_no_knob(status: &Status) -> &'static str {
+    if status.only_observes.is_some() || status.mode == Mode::Observe {
+        "no knob: it only observes"
+    } else if status.decision.phase == Phase::Yielding {
+        "no knob: another program drives them, or the kill switch is on"
+    } else {
+        "no knob: demand does not ask for it now"
+    }
 }
 
 /// `KNOB FOUND → NOW` for each knob that the guard has set, and no other program since.
@@ -501,7 +528,7 @@ mod tests {
 
     #[test]
     fn what_is_unknown_is_said_and_never_zero() {
-        expect![[r"
+        expect![[r#"
             warmsetd 1.2.3: calm
             guard      mode tune; predictor base-stock; process 42, since 2026-11-21
                        02:31:54 UTC
@@ -512,11 +539,11 @@ mod tests {
             gap        unknown now, unknown found
             withheld   unknown
             forecast   memory does not run out soon
-            holds      nothing
+            holds      no knob: demand does not ask for it now
             stalls     since it started: 0 allocations and 0 compactions stalled, tasks
                        waited 0 ns; 0 refaults; 0 killed by the kernel
             cost       0 ns of CPU, 0 B resident, 0 samples
-        "]]
+        "#]]
         .assert_eq(&shown(Origin::Running, example::unknown()));
     }
 
@@ -546,6 +573,6 @@ mod tests {
             .knobs
             .now
             .put(pressure::knob::Knob::WatermarkScaleFactor, Some(77));
-        assert!(shown(Origin::Running, status).contains("holds      nothing\n"));
+        assert!(shown(Origin::Running, status).contains("holds      no knob"));
     }
 }
