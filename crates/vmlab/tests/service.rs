@@ -200,7 +200,14 @@ fn as_packaged_it_is_armed_within_a_minute_and_keeps_what_is_in_use() {
     let ended = sh(
         "journalctl -b --no-pager -u warmsetd | grep -o 'SIG[A-Z]* to [^(]*' | sed 's/^SIG[A-Z]* to //' | sort -u",
     );
-    assert_eq!(ended.trim(), "tail", "and nobody else");
+    assert_eq!(
+        ended.trim(),
+        "tail",
+        "and nobody else: {}",
+        sh(
+            "journalctl -b --no-pager -u warmsetd | tail -n 25; journalctl -b -k | tail -n 5; systemctl status hog"
+        )
+    );
     assert_eq!(
         sh(
             "systemctl is-active reader stream bystander; journalctl -b -k | grep -c 'Out of memory'; true"

@@ -528,7 +528,7 @@ mod tests {
 
     #[test]
     fn what_is_unknown_is_said_and_never_zero() {
-        expect![[r#"
+        expect![[r"
             warmsetd 1.2.3: calm
             guard      mode tune; predictor base-stock; process 42, since 2026-11-21
                        02:31:54 UTC
@@ -543,7 +543,7 @@ mod tests {
             stalls     since it started: 0 allocations and 0 compactions stalled, tasks
                        waited 0 ns; 0 refaults; 0 killed by the kernel
             cost       0 ns of CPU, 0 B resident, 0 samples
-        "#]]
+        "]]
         .assert_eq(&shown(Origin::Running, example::unknown()));
     }
 

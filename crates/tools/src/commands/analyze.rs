@@ -7,7 +7,7 @@ mod report_page;
 
 use crate::trace_input::{Counted, Input};
 use crate::ui::atomic_file::Replacing;
-use crate::ui::{Context, Form, atomic_file, json, plot, progress};
+use crate::ui::{Context, Form, atomic_file, json, packed_file, plot, progress};
 use anyhow::{Context as _, Result};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     }
     if let Some(path) = &args.output {
         let html = report_page::page(&analyses);
-        atomic_file::write(path, |file| Ok(file.write_all(html.as_bytes())?))?;
+        packed_file::write(path, |file| Ok(file.write_all(html.as_bytes())?))?;
     }
     match context.form {
         Form::Json => json(out, &analyses)?,

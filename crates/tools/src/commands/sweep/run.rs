@@ -1,7 +1,7 @@
 //! Running tasks.
 
 use super::task::{Task, Work};
-use crate::ui::{atomic_file, progress};
+use crate::ui::{packed_file, progress};
 use anyhow::{Context as _, Result, bail};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ pub(super) fn run(path: &Path) -> Result<bool> {
         fs::create_dir_all(directory)
             .with_context(|| format!("{}: cannot make the directory", directory.display()))?;
     }
-    atomic_file::write(&target, |file| {
+    packed_file::write(&target, |file| {
         Ok(serde_json::to_writer(file, &Kept { id, part })?)
     })?;
     Ok(true)
