@@ -61,7 +61,7 @@ checked="$checked""a full run directory, "
 
 guard protect
 /lab/warmsetd --config "$home/toml" --state "$home/other" --run "$home/run" >"$home/second" 2>&1 && fail "a second guard runs"
-grep -q "another" "$home/second" || fail "a second guard does not say why it ends: $(cat "$home/second")"
+grep -q "running already" "$home/second" || fail "a second guard does not say why it ends: $(cat "$home/second")"
 checked="$checked""two guards, "
 check "a guard beside it" "armed: "
 
