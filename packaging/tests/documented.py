@@ -51,7 +51,7 @@ ELSEWHERE = {
     "warmset take-over": "crates/cli/tests/take_over.rs, with a systemctl of its own",
     "warmset mode": "crates/cli/tests/mode.rs, with a systemctl of its own",
     "warmset-lab demo": "shows two machines side by side for minutes",
-    "sudo usermod -aG warmset": "crates/vmlab/tests/service.rs, with a user of its own",
+    "usermod -aG warmset": "crates/vmlab/tests/service.rs, with a user of its own",
     "systemctl": "needs a system that systemd runs",
     "for host in": "needs other hosts",
     "skopeo copy": "needs a registry; packaging/tests/kubernetes.sh starts the image",
