@@ -49,7 +49,6 @@ ELSEWHERE = {
     "warmset-lab selftest": "make kernel",
     "warmset doctor": "crates/cli/tests/program.rs; its exit code depends on this machine's health",
     "warmset take-over": "crates/cli/tests/take_over.rs, with a systemctl of its own",
-    "warmset mode": "crates/cli/tests/mode.rs, with a systemctl of its own",
     "warmset-lab demo": "shows two machines side by side for minutes",
     "usermod -aG warmset": "crates/vmlab/tests/service.rs, with a user of its own",
     "systemctl": "needs a system that systemd runs",
