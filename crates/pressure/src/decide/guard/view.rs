@@ -309,16 +309,6 @@ impl<'a> View<'a> {
         ago.is_some_and(|ago| ago < WARY)
     }
 
-    /// Whether its unit is to be throttled before it is signalled, and has not been yet.
-    pub(super) fn is_throttled_first(&self, candidate: &Candidate) -> bool {
-        let groups = &self.sample.groups;
-        self.is_wary()
-            && self.config.throttle_ahead > Span::default()
-            && groups.throttled.len() < MAX_THROTTLED
-            && self.throttled(candidate).is_none()
-            && self.limitable_unit(candidate).is_some()
-    }
-
     /// Whether its unit is throttled and at its limit.
     pub(super) fn is_at_limit(&self, candidate: &Candidate) -> bool {
         self.throttled(candidate)

@@ -1,9 +1,8 @@
 //! What makes memory run out within seconds is signalled: SIGTERM while there is time, then SIGKILL.
 //!
 //! - Law: SIGTERM when headroom is used up within `term-ahead` and is no more than the reserve; SIGKILL
-//!   within `kill-ahead`. A unit that was throttled has `throttle-for` first, and within ten minutes
-//!   after a signal it is throttled first. Where SIGTERM is due, the unit is frozen instead if its user
-//!   can be asked.
+//!   within `kill-ahead`. A unit that was throttled has `throttle-for` first. Where SIGTERM is due, the
+//!   unit is frozen instead if its user can be asked.
 //! - With swap, SIGTERM comes earlier for one process that holds much, has grown for long, and costs
 //!   much time.
 //! - Of many alike processes one leaf is signalled, then all, and what starts them if they come again
@@ -31,9 +30,7 @@ pub(in crate::decide::guard) fn propose(view: &View<'_>) -> Proposal {
         return Proposal::Signal(pick, Signal::Kill, why, None);
     }
     let is_due = view.severity == Severity::Term || thrashes(&view.outlook, &pick);
-    let is_slowed_down =
-        view.is_throttled_first(&pick.candidate) || view.has_respite(&pick.candidate);
-    if !is_due || is_slowed_down {
+    if !is_due || view.has_respite(&pick.candidate) {
         return Proposal::Nothing;
     }
     if let Some((action, why)) = view.question(&pick) {

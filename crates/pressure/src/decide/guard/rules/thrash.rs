@@ -34,7 +34,7 @@ pub(in crate::decide::guard) fn propose(view: &View<'_>) -> Proposal {
         stalled: thrash.stalled,
         holds: pick.size(),
     };
-    if is_due(view, &thrash) && !view.is_throttled_first(&pick.candidate) {
+    if is_due(view, &thrash) {
         return signal(view, &pick, why);
     }
     if thrash.since >= THROTTLE_AFTER {
