@@ -18,7 +18,9 @@ fn main() -> Result<()> {
     let [hold, copy, burst, time] = arguments.as_slice() else {
         anyhow::bail!("usage: load HOLD COPY BURST TIME");
     };
-    let (hold, copy, burst): (Bytes, Bytes, Bytes) = (hold.parse()?, copy.parse()?, burst.parse()?);
+    let hold: Bytes = hold.parse()?;
+    let copy: Bytes = copy.parse()?;
+    let burst: Bytes = burst.parse()?;
     let end = Instant::now() + time.parse::<Span>()?.get();
     let held = take(hold.min(available()?.scaled(85, 100)));
     let copier = thread::spawn(move || copies(copy, end));
@@ -57,10 +59,8 @@ fn take(amount: Bytes) -> Vec<u8> {
 
 /// Writes a file, then copies it until `end`; gives what was copied.
 fn copies(size: Bytes, end: Instant) -> Result<Bytes> {
-    let (source, target) = (
-        format!("load-{}.a", std::process::id()),
-        format!("load-{}.b", std::process::id()),
-    );
+    let source = format!("load-{}.a", std::process::id());
+    let target = format!("load-{}.b", std::process::id());
     let mut file = File::create(&source)?;
     let chunk = vec![7; CHUNK];
     let mut copied = Bytes::ZERO;

@@ -204,7 +204,7 @@ impl Guard {
     /// In the modes guard and protect, tries the means for it. In mode protect, also starts `warmset-hold` and finds the
     /// units to protect. What fails is reported, and the guard goes on without.
     pub fn start_protection_if_configured(&mut self) {
-        if self.config.mode.tries_means() {
+        if self.config.mode.ends_processes() {
             self.machine.try_means();
         }
         if self.config.mode != Mode::Protect {

@@ -16,6 +16,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use testsupport::recorded_machine;
 
 /// Ticks that are looked at.
 const TICKS: u32 = 1000;
@@ -36,9 +37,7 @@ struct Running {
 
 impl Running {
     fn new(root: PathBuf) -> Self {
-        let fixture = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../../fixtures/firecracker-6.18-hybrid-cgroup");
-        copy(&fixture, &root);
+        recorded_machine::copy(&recorded_machine::fixture(), &root);
         let read = |name| fs::read_to_string(root.join(name)).expect("a recorded file");
         let at = read("at").trim().parse().expect("a time");
         let vmstat = read("proc/vmstat");
@@ -61,19 +60,6 @@ impl Running {
         // The guard keeps its files open: they are written in place.
         fs::write(self.root.join("at"), format!("{}\n", self.at)).expect("a file");
         fs::write(self.root.join("proc/vmstat"), &self.vmstat).expect("a file");
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a directory");
-    for entry in fs::read_dir(from).expect("a directory") {
-        let entry = entry.expect("an entry");
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).expect("a file");
-        }
     }
 }
 

@@ -11,6 +11,7 @@ pub mod check;
 pub mod wire;
 
 use crate::applied::Applied;
+use crate::own_process::other_program;
 use pressure::means::Means;
 use pressure::protect::{Act, FileId, MAX_FILES, Warm};
 use rustix::io::Errno;
@@ -168,9 +169,9 @@ impl Holder {
         &self.names
     }
 
-    /// What it tried, if there is news since the last call.
-    pub(crate) fn new_means(&mut self) -> Option<&[Means]> {
-        std::mem::take(&mut self.has_new_means).then_some(&self.means)
+    /// Whether what it tried is news since the last call.
+    pub(crate) fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.has_new_means)
     }
 
     /// What it tried.
@@ -213,7 +214,7 @@ impl Holder {
         self.has_new_means = true;
     }
 
-    fn is_not_armed(&mut self, why: &str) {
+    fn disarm(&mut self, why: &str) {
         self.means.clear();
         let remedy = self.start.remedy();
         self.note(Means::not_armed(HOLDER, why, Some(&remedy)));
@@ -233,7 +234,7 @@ impl Holder {
             None => "it closed its socket".to_owned(),
         };
         self.warm = Warm::default();
-        self.is_not_armed(&format!("warmset-hold ended ({how})"));
+        self.disarm(&format!("warmset-hold ended ({how})"));
         self.warnings.push(format!(
             "warmset-hold ended ({how}): nothing is held; again in {} s",
             self.pause.as_secs()
@@ -257,7 +258,7 @@ impl Holder {
             Ok(running) => self.running = Some(running),
             Err(error) => {
                 let why = format!("{}: {error}", self.start.path().display());
-                self.is_not_armed(&why);
+                self.disarm(&why);
                 self.warnings
                     .push(format!("warmset-hold does not start: {why}"));
                 self.wait_longer();
@@ -343,15 +344,7 @@ impl Drop for Running {
 
 /// Where the program is: beside this one, in `libexec` beside its directory, or where Debian's package puts it.
 pub fn program() -> PathBuf {
-    if let Ok(own) = std::env::current_exe() {
-        for place in ["warmset-hold", "../libexec/warmset-hold"] {
-            let path = own.with_file_name(place);
-            if path.is_file() {
-                return path;
-            }
-        }
-    }
-    PathBuf::from("/usr/libexec/warmset-hold")
+    other_program("warmset-hold").unwrap_or_else(|| PathBuf::from("/usr/libexec/warmset-hold"))
 }
 
 #[cfg(test)]
@@ -389,6 +382,24 @@ mod tests {
         holder.observe();
         assert!(holder.running.is_some() || !holder.warnings.is_empty());
         assert!(holder.pause >= PAUSE * 2);
+    }
+
+    #[test]
+    fn a_holder_that_cannot_start_is_a_means_that_is_not_armed() {
+        let socket = Start::Socket("/nonexistent/hold.socket".into());
+        let mut holder = Holder::start(&socket, &[]);
+        assert!(
+            holder.take_news() && !holder.take_news(),
+            "news is told once"
+        );
+        let [means] = holder.means() else {
+            panic!("{:?}", holder.means())
+        };
+        assert!(!means.is_armed);
+        assert!(means.says.contains("/nonexistent/hold.socket"), "{means}");
+        let remedy = means.remedy.as_deref().unwrap_or_default();
+        assert!(remedy.contains("warmset-hold.socket"), "{means}");
+        assert_eq!(holder.apply(&Act::Watch), Applied::Dropped);
     }
 
     #[test]

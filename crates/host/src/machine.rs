@@ -212,7 +212,7 @@ impl Machine {
 
     /// All that was tried, if there is news since the last call: the guard's own means, then those of the holder.
     pub fn new_means(&mut self) -> Option<Vec<Means>> {
-        let of_holder = self.holder.as_mut().and_then(Holder::new_means).is_some();
+        let of_holder = self.holder.as_mut().is_some_and(Holder::take_news);
         let of_guard = std::mem::take(&mut self.own.is_new);
         if !of_holder && !of_guard {
             return None;

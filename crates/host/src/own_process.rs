@@ -47,6 +47,14 @@ pub fn has_private_network(root: &Path) -> bool {
     }
 }
 
+/// Where a program of this name is: beside this one, or in `libexec` beside its directory. `None` if it is in neither.
+pub fn other_program(name: &str) -> Option<PathBuf> {
+    let own = std::env::current_exe().ok()?;
+    let beside = own.with_file_name(name);
+    let inner = own.with_file_name("../libexec").join(name);
+    [beside, inner].into_iter().find(|path| path.is_file())
+}
+
 /// What this process costs: CPU time since it started, and resident memory.
 ///
 /// Reads a kept descriptor into the stack; allocates nothing.
@@ -151,6 +159,23 @@ mod tests {
         drop(first);
         assert!(!dir.path().join("lock").exists());
         assert!(OnlyOne::take(dir.path()).is_ok());
+    }
+
+    #[test]
+    fn another_network_than_that_of_the_first_process_is_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let is_private = || has_private_network(dir.path());
+        assert!(!is_private(), "it cannot be seen");
+        for (process, network) in [("self", "net:[2]"), ("1", "net:[1]")] {
+            let namespaces = dir.path().join("proc").join(process).join("ns");
+            std::fs::create_dir_all(&namespaces).unwrap();
+            std::os::unix::fs::symlink(network, namespaces.join("net")).unwrap();
+        }
+        assert!(is_private());
+        let own = dir.path().join("proc/self/ns/net");
+        std::fs::remove_file(&own).unwrap();
+        std::os::unix::fs::symlink("net:[1]", own).unwrap();
+        assert!(!is_private());
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! A guard's hands on a machine that is a copy of a recorded one.
 
-mod recorded;
-
 use host::{Applied, Machine, Permission, Places, restore};
 use pressure::decision::{Action, Decision, Forecast, Phase, Reason, Step};
 use pressure::knob::Knob;
@@ -9,12 +7,13 @@ use pressure::{Config, Sample};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+use testsupport::recorded_machine;
 use units::Span;
 
 const FACTOR: Knob = Knob::WatermarkScaleFactor;
 
 fn machine() -> (tempfile::TempDir, Places) {
-    let dir = recorded::machine();
+    let dir = recorded_machine::machine();
     let places = Places::at(dir.path());
     (dir, places)
 }

@@ -1,13 +1,11 @@
 //! Files that are missing, cut, binary, huge or not files; nodes that come and go. Each is a `None` and an error
 //! that names the file, and everything else is still read.
 
-mod recorded;
-
 use host::SystemReader;
 use pressure::Sample;
 use pressure::sample::Zone;
-use recorded::{copy, machine};
 use std::fs;
+use testsupport::recorded_machine::{copy, machine};
 
 fn read(reader: &mut SystemReader) -> Sample {
     let mut sample = Sample::default();

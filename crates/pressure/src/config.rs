@@ -112,8 +112,8 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Whether the means to throttle, kill and protect are tried at the start.
-    pub const fn tries_means(self) -> bool {
+    /// Whether processes may be throttled and ended.
+    pub const fn ends_processes(self) -> bool {
         matches!(self, Self::Guard | Self::Protect)
     }
 

@@ -172,7 +172,8 @@ impl Distress {
             .map(|victim| victim.at)
             .max()
             .max(self.signalled);
-        self.push_point(sample);
+        let point = Point::of(sample);
+        self.push_point(point, sample);
         self.outlook = self.look(sample, page_size);
         self.note_warning(sample.at);
         self.note_thrash(sample, page_size);
@@ -184,7 +185,7 @@ impl Distress {
         } else {
             None
         };
-        if let Some(point) = Point::of(sample) {
+        if let Some(point) = point {
             self.rises
                 .push(point.held, is_due || is_oom_killed, sample.at);
         }
@@ -208,7 +209,7 @@ impl Distress {
         };
     }
 
-    fn push_point(&mut self, sample: &Sample) {
+    fn push_point(&mut self, point: Option<Point>, sample: &Sample) {
         // Memory that fell when a process exited says nothing about how the others grow.
         let begin = sample.scan.last_end().map_or(Duration::ZERO, Span::get);
         let now = sample.at.get();
@@ -223,7 +224,7 @@ impl Distress {
         if !is_due {
             return;
         }
-        if let Some(point) = Point::of(sample) {
+        if let Some(point) = point {
             if self.points.len() == POINTS {
                 self.points.remove(0);
             }

@@ -39,6 +39,13 @@ impl Means {
     }
 }
 
+/// The names of those that are armed, with commas between.
+pub fn armed(means: &[Means]) -> String {
+    let armed = means.iter().filter(|one| one.is_armed);
+    let names: Vec<&str> = armed.map(|one| one.name.as_str()).collect();
+    names.join(", ")
+}
+
 /// `NAME: WHY; REMEDY`, as logs and `warmset status` show a means.
 impl fmt::Display for Means {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -38,6 +38,15 @@ pub fn command() -> clap::Command {
     Cli::command().mut_subcommands(|one| with_examples(one, EXAMPLES, CODES))
 }
 
+/// A command in which subcommands of this program stand in place of those of the same names, which only become it.
+pub fn in_place_of_names(other: clap::Command) -> clap::Command {
+    let own = command();
+    other.mut_subcommands(|one| match own.find_subcommand(one.get_name()) {
+        Some(ours) => ours.clone(),
+        None => one,
+    })
+}
+
 /// The examples at the end of each subcommand's help, for a test.
 pub fn examples() -> &'static commandline::examples::Examples {
     EXAMPLES

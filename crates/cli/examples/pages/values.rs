@@ -60,11 +60,7 @@ const PLACES: &[Value] = &[("local", "on this machine")];
 
 /// The command with the subcommands of `warmset-tools` as that program defines them: it runs them under its own name.
 pub(crate) fn whole_command() -> Command {
-    let tools = warmset_tools::command();
-    warmset_cli::command().mut_subcommands(|one| match tools.find_subcommand(one.get_name()) {
-        Some(theirs) => theirs.clone(),
-        None => one,
-    })
+    warmset_tools::in_place_of_names(warmset_cli::command())
 }
 
 /// A command with the values of its options, and of its subcommands'.

@@ -10,7 +10,7 @@ use crate::drop_in;
 use crate::means;
 use crate::systemctl::{WARMSETD, is_active, systemctl};
 use crate::ui::hinted::Hinted;
-use crate::ui::socket::{Guard, ask};
+use crate::ui::socket::{ANSWERS_TO, Guard, ask};
 use crate::ui::text::{Page, Screen};
 use crate::ui::{Context, Form, json};
 use anyhow::{Context as _, Result, bail};
@@ -177,19 +177,27 @@ impl Change {
         let begun = Instant::now();
         loop {
             let why = match ask(run)? {
-                Guard::Running(status) if self.is_of(&status) => {
-                    let is_tried = !status.means.is_empty() || !self.mode.tries_means();
-                    if is_tried || begun.elapsed() >= UNTIL_TRIED {
-                        return Ok(());
-                    }
-                    String::new()
-                }
+                Guard::Running(status) if self.is_of(&status) => break,
                 Guard::Running(status) => not_yet(&status),
                 Guard::Closed(why) => bail!("warmsetd cannot be asked: {why}"),
                 Guard::Absent => format!("warmsetd does not answer: journalctl -u {WARMSETD}"),
             };
             if begun.elapsed() >= UNTIL_IT_RUNS {
                 bail!("{why}");
+            }
+            std::thread::sleep(PAUSE);
+        }
+        self.wait_for_means(run, begun);
+        Ok(())
+    }
+
+    /// Waits until the guard has tried its means, so that they can be shown. One of an earlier version never says.
+    fn wait_for_means(&self, run: &Path, begun: Instant) {
+        while self.mode.ends_processes() && begun.elapsed() < UNTIL_TRIED {
+            let is_tried =
+                matches!(ask(run), Ok(Guard::Running(status)) if !status.means.is_empty());
+            if is_tried {
+                return;
             }
             std::thread::sleep(PAUSE);
         }
@@ -320,7 +328,7 @@ fn runs(guard: &Guard, report: &Report) -> String {
             format!("does not run: sudo systemctl enable --now {WARMSETD}")
         }
         Guard::Closed(_) => {
-            "answers to root and to the group warmset only: sudo warmset mode".to_owned()
+            format!("{ANSWERS_TO} only: sudo warmset mode")
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::means;
 use crate::observation;
 use crate::ui::bar::Parts;
-use crate::ui::socket::{Guard, ask};
+use crate::ui::socket::{ANSWERS_TO, Guard, JOIN, ask};
 use crate::ui::text::{LABEL, Page, Screen, Side, counted, or_unknown, table};
 use crate::ui::{Context, Form, clock, json};
 use anyhow::Result;
@@ -55,7 +55,7 @@ pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<E
         Guard::Closed(why) => {
             writeln!(
                 io::stderr(),
-                "note: {why}; if a guard is running, it answers to root and to the group warmset: sudo usermod -aG warmset $USER, and log in again"
+                "note: {why}; if a guard is running, it {ANSWERS_TO}: {JOIN}"
             )?;
             (Origin::Closed, observation::status(context)?)
         }

@@ -414,7 +414,7 @@ fn checked(predecessor: Predecessor, root: &Path, file: &Path, toml: &str) -> Re
         drop_in::settings_with(root, file, toml).context("the configuration would not be right")?;
     let mode = settings.config.mode;
     let is_enough = if predecessor.kills() {
-        matches!(mode, Mode::Guard | Mode::Protect)
+        mode.ends_processes()
     } else {
         mode != Mode::Observe
     };

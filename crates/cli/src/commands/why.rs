@@ -2,7 +2,7 @@
 
 use crate::last_decisions;
 use crate::ui::hinted::Hinted;
-use crate::ui::socket::{Guard, ask};
+use crate::ui::socket::{ANSWERS_TO, Guard, JOIN, ask};
 use crate::ui::text::{Page, Screen};
 use crate::ui::{Context, Form, NO_GUARD, clock, json};
 use anyhow::Result;
@@ -47,7 +47,7 @@ fn of_guard(args: &Args, context: &Context) -> Result<Vec<Past>> {
         Guard::Running(status) => Ok(of_status(*status, args.number)),
         Guard::Absent => of_recording(&newest_recording(args)?, args.number),
         Guard::Closed(why) => {
-            let hint = "the guard answers to root and to the group warmset: sudo warmset why, or sudo usermod -aG warmset $USER, and log in again";
+            let hint = format!("the guard {ANSWERS_TO}: sudo warmset why, or {JOIN}");
             Err(Hinted::new(why, hint).into())
         }
     }

@@ -13,6 +13,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Most bytes of an answer: ten times the status of the largest machine.
 const MOST: u64 = 16 << 20;
 
+/// Who may ask a packaged guard.
+pub(crate) const ANSWERS_TO: &str = "answers to root and to the group warmset";
+/// How to become one of them.
+pub(crate) const JOIN: &str = "sudo usermod -aG warmset $USER, and log in again";
+
 /// The answer of the guard, if one runs.
 #[derive(Debug)]
 pub(crate) enum Guard {

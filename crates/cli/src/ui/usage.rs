@@ -66,11 +66,7 @@ mod tests {
 
     /// The command with the subcommands of `warmset-tools` as that program defines them.
     fn both() -> Command {
-        let tools = warmset_tools::command();
-        crate::command().mut_subcommands(|one| match tools.find_subcommand(one.get_name()) {
-            Some(theirs) => theirs.clone(),
-            None => one,
-        })
+        warmset_tools::in_place_of_names(crate::command())
     }
 
     /// The words of a line of shell; `None` if it is not our command, or needs a shell.

@@ -10,7 +10,7 @@ use host::{Outcome, Permission};
 use pressure::Decision;
 use pressure::decision::{Action, Notice};
 use pressure::display::{Rates, Readings};
-use pressure::means::Means;
+use pressure::means::{Means, armed};
 use pressure::protect::Act;
 use pressure::status::Past;
 use std::time::{Duration, Instant};
@@ -43,25 +43,15 @@ impl Guard {
     /// Logs what was found by trying, once, and shows it.
     fn publish_means(&mut self, means: Vec<Means>) {
         for one in &means {
-            let armed = if one.is_armed { "armed" } else { "not armed" };
-            let line = format!("{armed}: {one}");
-            if self.logged.len() < MAX_LOGGED && self.logged.insert(line.clone()) {
-                let topic = if one.is_armed {
-                    Topic::Reason
-                } else {
-                    Topic::Action
-                };
-                self.logger.say(topic, line);
+            if one.is_armed {
+                self.log_once(Topic::Reason, &format!("armed: {one}"));
+            } else {
+                self.log_once(Topic::Action, &format!("not armed: {one}"));
             }
         }
-        let armed: Vec<&str> = means
-            .iter()
-            .filter(|one| one.is_armed)
-            .map(|one| one.name.as_str())
-            .collect();
-        let summary = format!("armed: {}", armed.join(", "));
-        if !armed.is_empty() && self.logged.insert(summary.clone()) {
-            self.logger.say(Topic::Action, summary);
+        let armed = armed(&means);
+        if !armed.is_empty() {
+            self.log_once(Topic::Action, &format!("armed: {armed}"));
         }
         self.shared_status.read().means = means;
     }

@@ -114,14 +114,14 @@ impl Draft<'_> {
                 }
             }
             Some(1) if quiet >= self.config.protect.release_after.get() => {
-                self.protection_step(Act::Rest, self.is_calm(quiet));
+                self.protection_step(Act::Rest, self.why_calm(quiet));
             }
             _ => {}
         }
     }
 
-    /// Memory has not been short for so long: no longer than the machine has run.
-    fn is_calm(&self, calm: Duration) -> Why {
+    /// The reason that memory has not been short for so long: no longer than the machine has run.
+    fn why_calm(&self, calm: Duration) -> Why {
         Why::Calm {
             calm: Span::new(calm).min(self.sample.at),
         }
@@ -195,7 +195,7 @@ impl Draft<'_> {
             return Some(Why::Idle { idle });
         }
         if quiet >= after {
-            return Some(self.is_calm(quiet));
+            return Some(self.why_calm(quiet));
         }
         None
     }

@@ -92,7 +92,7 @@ impl Canvas<'_> {
 
     fn past(&mut self, moment: &Moment, bar: &str, lines: &[&Line]) {
         let mut above = self.rows();
-        let title = format!("warmset top · {} · {}", moment.time, moment.frame.state);
+        let title = format!("warmset top · {} · {}", moment.time(), moment.frame.state);
         above.put(&title, Some(Style::Strong));
         above.put(bar, None);
         moment.frame.put_numbers(&mut above);

@@ -35,8 +35,6 @@ pub(super) enum Source<'s> {
 #[derive(Debug)]
 pub(super) struct Moment {
     wall: Wall,
-    /// Local time.
-    pub(super) time: String,
     pub(super) frame: Frame,
     /// What the guard did and said.
     pub(super) acts: Vec<String>,
@@ -45,6 +43,11 @@ pub(super) struct Moment {
 }
 
 impl Moment {
+    /// Local time.
+    pub(super) fn time(&self) -> String {
+        clock::local(self.wall)
+    }
+
     /// What stands above the acts.
     pub(super) fn said(&self) -> &'static str {
         match (self.acts.is_empty(), self.has_steps, self.judgement.done) {
@@ -101,8 +104,7 @@ impl History {
 
     /// Reads the file.
     fn load(&mut self) -> Result<()> {
-        let users = std::mem::take(&mut self.users);
-        let mut loading = Loading::with(users);
+        let mut loading = Loading::with(&self.users);
         let mut reader = Reader::open(&self.files[self.file])?;
         for entry in &mut reader {
             match entry {
@@ -113,7 +115,6 @@ impl History {
             }
         }
         loading.settle(None);
-        self.users = loading.lines.into_users();
         self.moments = loading.moments;
         Ok(())
     }
@@ -271,7 +272,8 @@ fn unreadable(directory: &Path, error: &io::Error) -> anyhow::Error {
 }
 
 /// A file that is being read.
-struct Loading {
+struct Loading<'h> {
+    users: &'h UserNames,
     config: Config,
     judge: Judge,
     lines: Lines,
@@ -282,12 +284,13 @@ struct Loading {
     moments: VecDeque<Moment>,
 }
 
-impl Loading {
-    fn with(users: UserNames) -> Self {
+impl<'h> Loading<'h> {
+    fn with(users: &'h UserNames) -> Self {
         Self {
+            users,
             config: Config::default(),
             judge: Judge::new(),
-            lines: Lines::with(users),
+            lines: Lines::default(),
             runs_out: RunsOut::default(),
             pending: None,
             sample: None,
@@ -344,7 +347,9 @@ impl Loading {
             pressure: sample.memory_pressure,
             forecast: decision.forecast,
             holdings: Vec::new(),
-            lines: self.lines.read(&sample.scan, &self.config.guard),
+            lines: self
+                .lines
+                .read(&sample.scan, &self.config.guard, self.users),
             floors: floors(&sample.groups),
             limited: limited(&sample.groups),
             last: None,
@@ -352,7 +357,6 @@ impl Loading {
         };
         Moment {
             wall: sample.wall,
-            time: clock::local(sample.wall),
             frame,
             acts,
             judgement,

@@ -4,7 +4,7 @@ use super::accesses::Accesses;
 use super::frame::{Frame, RunsOut, floors, limited};
 use super::holdings::role;
 use super::process_changes::Lines;
-use crate::ui::socket::{Guard, ask};
+use crate::ui::socket::{ANSWERS_TO, Guard, ask};
 use crate::ui::{Context, clock};
 use anyhow::{Context as _, Result};
 use host::SystemReader;
@@ -28,6 +28,7 @@ pub(super) struct Observer {
     sample: Sample,
     scan: ProcessScan,
     lines: Lines,
+    users: UserNames,
     /// DAMON's snapshots, with `--damon`.
     accesses: Option<Accesses>,
     runs_out: RunsOut,
@@ -61,7 +62,8 @@ impl Observer {
             config,
             sample: Sample::default(),
             scan: ProcessScan::default(),
-            lines: Lines::with(UserNames::read(&context.root)),
+            lines: Lines::default(),
+            users: UserNames::read(&context.root),
             accesses,
             runs_out: RunsOut::default(),
         })
@@ -80,7 +82,7 @@ impl Observer {
             }
             Guard::Absent => "no guard is running".to_owned(),
             Guard::Closed(_) => {
-                "the guard answers to root and to the group warmset only".to_owned()
+                format!("the guard {ANSWERS_TO} only")
             }
         };
         let forecast = match &guard {
@@ -95,7 +97,7 @@ impl Observer {
             pressure: self.sample.memory_pressure,
             forecast,
             holdings: self.holdings(evicted)?,
-            lines: self.lines.read(&self.scan, &self.config.guard),
+            lines: self.lines.read(&self.scan, &self.config.guard, &self.users),
             floors: groups.map(floors).unwrap_or_default(),
             limited: groups.map(limited).unwrap_or_default(),
             last: guard.as_deref().and_then(last_act),

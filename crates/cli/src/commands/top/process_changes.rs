@@ -12,7 +12,6 @@ use units::{Bytes, Rate, Span};
 /// The sizes of a scan before, to compare with.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    users: UserNames,
     /// The scan that was read last, and the one before.
     now: Sizes,
     before: Sizes,
@@ -26,20 +25,13 @@ struct Sizes {
 }
 
 impl Lines {
-    pub(super) fn with(users: UserNames) -> Self {
-        Self {
-            users,
-            ..Self::default()
-        }
-    }
-
-    /// Gives the names of users back.
-    pub(super) fn into_users(self) -> UserNames {
-        self.users
-    }
-
     /// The processes of a scan. One that comes again, as samples outnumber scans, is compared with the same one before.
-    pub(super) fn read(&mut self, scan: &ProcessScan, rules: &Guard) -> Vec<Line> {
+    pub(super) fn read(
+        &mut self,
+        scan: &ProcessScan,
+        rules: &Guard,
+        users: &UserNames,
+    ) -> Vec<Line> {
         if scan.at != self.now.at {
             let mut sizes = Sizes {
                 at: scan.at,
@@ -54,7 +46,7 @@ impl Lines {
         for candidate in &scan.candidates {
             lines.push(Line {
                 candidate: *candidate,
-                user: self.users.of(candidate.user),
+                user: users.of(candidate.user),
                 growth: self.growth_of(candidate),
                 exemption: exemption(candidate, rules),
             });

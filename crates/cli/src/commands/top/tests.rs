@@ -603,18 +603,18 @@ fn nothing_is_done_to_a_process_of_the_past() {
 fn the_recording_is_stepped_through_from_end_to_end() {
     let file = recording();
     let mut history = History::open(&Source::File(&file)).unwrap();
-    let newest = history.moment().time.clone();
+    let newest = history.moment().time();
     assert!(history.go(Scrub::Earlier).unwrap());
     assert!(history.go(Scrub::Later).unwrap());
-    assert_eq!(history.moment().time, newest);
+    assert_eq!(history.moment().time(), newest);
     assert!(
         !history.go(Scrub::Later).unwrap(),
         "after the newest comes now"
     );
     assert!(history.go(Scrub::Oldest).unwrap());
-    let oldest = history.moment().time.clone();
+    let oldest = history.moment().time();
     assert!(history.go(Scrub::Earlier).unwrap(), "the oldest stays");
-    assert_eq!(history.moment().time, oldest);
+    assert_eq!(history.moment().time(), oldest);
     let mut acts = 0;
     loop {
         let before: *const Moment = history.moment();
@@ -646,10 +646,10 @@ fn the_guards_recordings_are_one_row_over_all_files() {
     // The guard was killed before it wrote.
     std::fs::write(name(3), "").unwrap();
     let mut history = History::open(&source).unwrap();
-    let newest = history.moment().time.clone();
+    let newest = history.moment().time();
     let mut samples = 1;
     history.go(Scrub::Oldest).unwrap();
-    assert_ne!(history.moment().time, newest);
+    assert_ne!(history.moment().time(), newest);
     while history.go(Scrub::Later).is_ok_and(|is_past| is_past) {
         samples += 1;
     }

@@ -39,7 +39,7 @@ impl Draft<'_> {
             return;
         }
         if calm >= self.config.protect.release_after.get() {
-            return self.release_floors(self.is_calm(calm));
+            return self.release_floors(self.why_calm(calm));
         }
         self.anon_floor();
         let thrashing = self.worthy().map(|open| open.more);

@@ -30,7 +30,7 @@ impl Draft<'_> {
     /// Protects what these cgroups use, with `held` of memory locked. Returns how much is protected.
     pub(super) fn protect_cgroups(&mut self, held: Pages, calm: Duration) -> Bytes {
         if calm >= self.config.protect.release_after.get() {
-            self.release_cgroups(self.is_calm(calm));
+            self.release_cgroups(self.why_calm(calm));
             return Bytes::ZERO;
         }
         // Where `memory.min` was seen not to work, it is not relied on.
