@@ -89,7 +89,19 @@ table founding storm --arms none,static:1000,classic,warmset --no-equal-mean --r
 for storm in steady ramp periodic forks huge cgroup; do
     table "storm-$storm" "storm:$storm" --arms none,static:1000,classic,warmset --reps 1
 done
-table three-workers three-workers --arms none,earlyoom,nohang,warmset --reps 3 --lru mglru --swap disk
+# As packaged, beside the guards that a user would install instead: the cell that the default made worse, each variant, and a storm.
+guards=none,earlyoom,nohang,protect
+short="--warm-up 10 --load 60 --calm 10"
+rows packaged-default <<RUNS
+three-workers --arms $guards,warmset --reps 3 --lru mglru --swap none --memory 192M $short
+three-workers --arms $guards --reps 1 --lru classic --swap disk --memory 256M $short
+three-workers:noise --arms $guards --reps 1 --lru mglru --swap zram --memory 256M $short
+three-workers:hot-3 --arms $guards --reps 1 --lru classic --swap none --memory 256M $short
+three-workers:hot-19 --arms $guards --reps 1 --lru mglru --swap disk --memory 256M $short
+three-workers:units --arms $guards --reps 1 --lru classic --swap zram --memory 256M $short
+three-workers:no-hog --arms $guards --reps 1 --lru mglru --swap none --memory 256M $short
+storm --arms $guards --reps 1
+RUNS
 # A runaway ended: both LRUs, without swap and with a disk for it; and loads in which nobody may be ended.
 for lru in mglru classic; do
     for swap in none disk; do
@@ -186,11 +198,6 @@ MACHINES
 # Each worker in a unit of its own: a runaway that is contained first, and one that is not; floors besides.
 table three-workers-units three-workers:units --arms none,uncontained,guard,protect --reps 1 --lru mglru --swap none \
     --memory 256M --warm-up 10 --load 60 --calm 10
-# Each pair of LRU and swap with each load once.
-table three-workers-noise three-workers:noise --arms none,earlyoom --reps 1 --lru classic --swap zram
-table three-workers-noise-none three-workers:noise --arms none,earlyoom --reps 1 --lru mglru --swap none
-table three-workers-hot-19 three-workers:hot-19 --arms none,earlyoom --reps 1 --lru classic --swap disk
-table three-workers-hot-3 three-workers:hot-3 --arms none,earlyoom --reps 1 --lru mglru --swap zram
 # A machine so small that lookups fill it within the warm-up, under the translator too.
 table indexed-db indexed-db --arms none,lock-index --reps 3 --memory 192M --warm-up 90
 table indexed-db-scan indexed-db --arms scan,scan+lock-index --reps 1 --memory 192M --warm-up 90
