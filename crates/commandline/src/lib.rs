@@ -5,10 +5,12 @@
 pub mod atomic_file;
 mod context;
 pub mod examples;
+mod harmless;
 pub mod hinted;
 mod json;
 pub mod program;
 pub mod progress;
 
 pub use context::{Context, Form, NO_GUARD, RUN_DIRECTORY};
+pub use harmless::{Harmless, harmless, stderr};
 pub use json::{json, json_line};

@@ -1,5 +1,6 @@
 //! The frame of a program: from its arguments to its exit code.
 
+use crate::harmless::{Harmless, harmless};
 use crate::hinted::Hinted;
 use crate::{Context, Form};
 use anyhow::Result;
@@ -41,10 +42,11 @@ pub fn print_usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
+/// Standard output, which cannot control the terminal.
+pub type Output = Harmless<BufWriter<StdoutLock<'static>>>;
+
 /// Runs a subcommand with standard output, and reports its error.
-pub fn run(
-    subcommand: impl FnOnce(&mut BufWriter<StdoutLock<'static>>) -> Result<ExitCode>,
-) -> ExitCode {
+pub fn run(subcommand: impl FnOnce(&mut Output) -> Result<ExitCode>) -> ExitCode {
     match with_output(subcommand) {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -52,10 +54,8 @@ pub fn run(
     }
 }
 
-fn with_output(
-    subcommand: impl FnOnce(&mut BufWriter<StdoutLock<'static>>) -> Result<ExitCode>,
-) -> Result<ExitCode> {
-    let mut out = BufWriter::new(io::stdout().lock());
+fn with_output(subcommand: impl FnOnce(&mut Output) -> Result<ExitCode>) -> Result<ExitCode> {
+    let mut out = Harmless::new(BufWriter::new(io::stdout().lock()));
     let code = subcommand(&mut out)?;
     out.flush()?;
     Ok(code)
@@ -63,11 +63,12 @@ fn with_output(
 
 /// Prints an error with its hint, and returns its exit code.
 fn report_error(error: &anyhow::Error) -> ExitCode {
-    let _ = writeln!(io::stderr(), "error: {error:#}");
+    let what = format!("{error:#}");
+    let _ = writeln!(io::stderr(), "error: {}", harmless(&what));
     let Some(hinted) = error.downcast_ref::<Hinted>() else {
         return ExitCode::FAILURE;
     };
-    let _ = writeln!(io::stderr(), "hint: {}", hinted.hint);
+    let _ = writeln!(io::stderr(), "hint: {}", harmless(&hinted.hint));
     ExitCode::from(hinted.code)
 }
 

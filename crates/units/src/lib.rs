@@ -4,6 +4,8 @@
 //! unit does not parse. Arithmetic never wraps: [`Bytes::less`] is zero where a difference would be negative, and sums
 //! saturate.
 //!
+//! [`terminal`] says which characters text must not have when it is shown.
+//!
 //! With the feature `serde` the types serialise as plain integers in their base unit. Without it the crate has no
 //! dependencies.
 
@@ -11,6 +13,7 @@ mod amount;
 mod percent;
 mod rate;
 mod span;
+pub mod terminal;
 mod text;
 
 pub use amount::{Bytes, Pages};

@@ -76,12 +76,12 @@ fn refuse(error: &ConfigError, context: &Context, out: &mut impl Write) -> Resul
 
 fn print_error(error: &ConfigError, out: &mut impl Write) -> Result<()> {
     out.flush()?;
-    writeln!(std::io::stderr(), "error: {error}")?;
+    writeln!(commandline::stderr(), "error: {error}")?;
     if let Some(excerpt) = excerpt(error) {
-        write!(std::io::stderr(), "{excerpt}")?;
+        write!(commandline::stderr(), "{excerpt}")?;
     }
     if let Some(near) = meant(&error.what) {
-        writeln!(std::io::stderr(), "hint: did you mean {near}?")?;
+        writeln!(commandline::stderr(), "hint: did you mean {near}?")?;
     }
     Ok(())
 }

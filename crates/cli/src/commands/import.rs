@@ -23,7 +23,7 @@ use machine_files::Machine;
 use pressure::config::ConfigError;
 use pressure::import::{Imported, Legacy, legacy};
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use systemd_oomd::{Kind, Source};
@@ -63,10 +63,10 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         out.write_all(imported.toml.as_bytes())?;
     }
     for loss in imported.losses() {
-        writeln!(io::stderr(), "left out: {loss}")?;
+        writeln!(commandline::stderr(), "left out: {loss}")?;
     }
     for note in &imported.notes {
-        writeln!(io::stderr(), "note: {note}")?;
+        writeln!(commandline::stderr(), "note: {note}")?;
     }
     let is_refused = !imported.left_out.is_empty() && !args.lenient;
     match &args.output {

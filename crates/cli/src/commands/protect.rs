@@ -4,7 +4,7 @@ use crate::rules::{list, mode_that_protects_nothing, protect};
 use crate::ui::{Context, Form};
 use anyhow::Result;
 use host::rules::{self, Rules};
-use std::io::{self, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Keep the working set of a unit in memory, until the next boot
@@ -36,7 +36,7 @@ fn note_absent_units(rules: &Rules, context: &Context) -> Result<()> {
     for unit in &rules.protect {
         if !rules::is_there(&context.root, unit) {
             writeln!(
-                io::stderr(),
+                commandline::stderr(),
                 "note: {unit} does not run now, and is protected once it starts; name a user's unit by the number of a \
                  process in it"
             )?;

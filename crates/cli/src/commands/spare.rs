@@ -5,7 +5,7 @@ use crate::ui::Context;
 use anyhow::Result;
 use host::rules::{self, Rules};
 use pressure::rules::Rule;
-use std::io::{self, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Exempt a unit or a process from kills, until the next boot
@@ -46,7 +46,7 @@ fn note_if_absent(rule: &Rule, context: &Context) -> Result<()> {
     }
     let rule = unit;
     writeln!(
-        io::stderr(),
+        commandline::stderr(),
         "note: {rule} is not a system unit that runs now; for a unit that a user started, write app:{rule}"
     )?;
     Ok(())

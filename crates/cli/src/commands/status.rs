@@ -15,7 +15,7 @@ use pressure::sample::Zone;
 use pressure::status::{Past, Status};
 use serde::Serialize;
 use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::io::Write;
 use std::process::ExitCode;
 use units::{Bytes, Pages, Span};
 
@@ -54,7 +54,7 @@ pub(crate) fn run(_: &Args, context: &Context, out: &mut impl Write) -> Result<E
         Guard::Absent => (Origin::Absent, observation::status(context)?),
         Guard::Closed(why) => {
             writeln!(
-                io::stderr(),
+                commandline::stderr(),
                 "note: {why}; if a guard is running, it {ANSWERS_TO}: {JOIN}"
             )?;
             (Origin::Closed, observation::status(context)?)

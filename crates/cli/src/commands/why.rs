@@ -9,7 +9,7 @@ use anyhow::Result;
 use host::recordings::newest;
 use pressure::config::Mode;
 use pressure::status::{Past, Status};
-use std::io::{self, ErrorKind, Write};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -97,7 +97,7 @@ fn newest_recording(args: &Args) -> Result<PathBuf> {
 
 fn note(text: &str) {
     // Standard error may be closed; the answer itself still counts.
-    let _ = writeln!(io::stderr(), "note: {text}");
+    let _ = writeln!(commandline::stderr(), "note: {text}");
 }
 
 fn text(past: &[Past], screen: impl Into<Screen>) -> String {

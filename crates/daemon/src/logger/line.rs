@@ -4,6 +4,7 @@ use super::Topic;
 use arrayvec::ArrayString;
 use std::fmt;
 use std::fmt::Write as _;
+use units::terminal::{Escape, is_dangerous};
 
 /// Longest text of a message, in bytes. The longest reasons have about 300.
 const TEXT: usize = 512;
@@ -64,21 +65,10 @@ impl<const N: usize> fmt::Write for Bounded<N> {
     }
 }
 
-/// C0 and C1 control characters, line and paragraph separators, and characters that change the direction of text.
-fn is_dangerous(character: char) -> bool {
-    character.is_control()
-        || matches!(character, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-}
-
 fn escape(character: char) -> ArrayString<12> {
     let mut escaped = ArrayString::new();
-    let code = u32::from(character);
-    // The longest escape, \u{10ffff}, takes ten bytes.
-    let _ = if code < 0x100 {
-        write!(escaped, "\\x{code:02x}")
-    } else {
-        write!(escaped, "\\u{{{code:x}}}")
-    };
+    // The longest escape, \u2069, has six bytes.
+    let _ = write!(escaped, "{}", Escape(character));
     escaped
 }
 
@@ -116,7 +106,7 @@ mod tests {
             Topic::Action,
             format_args!("a\x1b[2Jb\nc\u{9b}d\u{202e}e\tü"),
         );
-        assert_eq!(line.text(), "a\\x1b[2Jb\\x0ac\\x9bd\\u{202e}e\\x09ü");
+        assert_eq!(line.text(), "a\\x1b[2Jb\\x0ac\\u009bd\\u202ee\\x09ü");
     }
 
     #[test]

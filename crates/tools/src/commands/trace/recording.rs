@@ -179,7 +179,7 @@ impl Recording {
             self.send(Signal::INT);
         }
         let _ = writeln!(
-            io::stderr(),
+            commandline::stderr(),
             "the program was told to stop; a second signal ends the recording at once"
         );
     }
