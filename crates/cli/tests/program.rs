@@ -263,7 +263,7 @@ fn check_refuses_what_the_guard_would() {
         exit 1
         --- out
         --- err
-        error: a.toml: anyone can write to it; chmod o-w
+        error: a.toml: others may write to it; chmod go-w
     "#]]);
     place.write("binary.toml", [0xff, 0xfe, 0]);
     place

@@ -11,7 +11,7 @@ use daemon::shared_status::SharedStatus;
 use daemon::status_server::StatusServer;
 use host::holder;
 use host::settings::{self, Settings};
-use host::{Machine, Permission, Places};
+use host::{Machine, Permission, Places, Restored};
 use pressure::config::{Mode, Verbosity};
 use pressure::status::{Status, Tally};
 use pressure::{Config, History, Sample, decide};
@@ -34,12 +34,18 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    let mut code = ExitCode::SUCCESS;
     let text = match options.task {
         Task::Help => options::help(),
         Task::ListWrites => host::writes::list(),
         Task::Version => format!("warmsetd {}\n", env!("CARGO_PKG_VERSION")),
         Task::Guard => match guard(&options) {
-            Ok(summary) => summary,
+            Ok((summary, restored)) => {
+                if !restored.failed.is_empty() {
+                    code = ExitCode::FAILURE;
+                }
+                summary
+            }
             Err(error) => {
                 let _ = writeln!(std::io::stderr(), "error: {error:#}");
                 return ExitCode::FAILURE;
@@ -47,7 +53,7 @@ fn main() -> ExitCode {
         },
     };
     let _ = std::io::stdout().write_all(text.as_bytes());
-    ExitCode::SUCCESS
+    code
 }
 
 /// The configuration of the files, with the command line over it.
@@ -77,8 +83,8 @@ fn permission(mode: Mode) -> Permission {
     }
 }
 
-/// Runs the guard until it ends; returns the summary.
-fn guard(options: &Options) -> Result<String> {
+/// Runs the guard until it ends; returns the summary, and what was put back.
+fn guard(options: &Options) -> Result<(String, Restored)> {
     let begun = Instant::now();
     let Settings { config, notes, .. } = configuration(options)?;
     let places = Places {
@@ -142,7 +148,7 @@ fn guard(options: &Options) -> Result<String> {
     }
     let status = guard.shared_status.read().clone();
     let ran = Span::new(begun.elapsed());
-    Ok(summary(&status, &tally, &restored, ran))
+    Ok((summary(&status, &tally, &restored, ran), restored))
 }
 
 /// Logs what this run may do, and what was put back of a guard that was killed.

@@ -312,9 +312,11 @@ impl Worker {
             return;
         };
         let user = client.user;
-        let of_this_user = self.clients.iter().filter(|other| other.user == user);
-        if self.clients.len() >= MAX_CLIENTS || of_this_user.count() >= MAX_CLIENTS_OF_A_USER {
-            return;
+        let users: Vec<u32> = self.clients.iter().map(|other| other.user).collect();
+        match place(&users, user) {
+            Place::Free => {}
+            Place::Of(index) => drop(self.clients.remove(index)),
+            Place::None => return,
         }
         // A client that only listens has closed its sending side by now; it must not be asked.
         client.receive(&self.users);
@@ -341,6 +343,38 @@ impl Worker {
                 client.tell(&message);
             }
         }
+    }
+}
+
+/// Where a client that connects goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Free,
+    /// In place of this client, which is disconnected.
+    Of(usize),
+    None,
+}
+
+/// The place for a client of `user` beside clients of `users`.
+///
+/// When all are taken, a user gives one up that has more than the newcomer would have. Root always gets in: it must see what
+/// the guard does, whatever others do.
+fn place(users: &[u32], user: u32) -> Place {
+    let number = |of: u32| users.iter().filter(|other| **other == of).count();
+    if number(user) >= MAX_CLIENTS_OF_A_USER {
+        return Place::None;
+    }
+    if users.len() < MAX_CLIENTS {
+        return Place::Free;
+    }
+    let others = users.iter().enumerate().filter(|(_, other)| **other != 0);
+    let Some((last, most)) = others.max_by_key(|(_, other)| number(**other)) else {
+        return Place::None;
+    };
+    if user == 0 || number(*most) > number(user) + 1 {
+        Place::Of(last)
+    } else {
+        Place::None
     }
 }
 

@@ -1,8 +1,8 @@
 //! The status server: answers requests for the guard's status and metrics, and renews the metrics textfile.
 //!
 //! It runs on one thread beside the loop. The loop publishes to [`SharedStatus`] without waiting; the server reads it there.
-//! It answers `GET /status` and `GET /metrics` on a Unix socket, and on a loopback port if one is configured. Without
-//! clients and without a textfile it sleeps.
+//! It answers `GET /status` and `GET /metrics` on a Unix socket, and `GET /metrics` on a loopback port if one is configured.
+//! Without clients and without a textfile it sleeps.
 
 mod connection;
 mod http;
@@ -256,9 +256,9 @@ impl Worker {
             stop: stop.as_fd(),
             patience: self.patience,
         };
-        let local_names_only = matches!(listener, Listener::Loopback(_));
+        let is_loopback = matches!(listener, Listener::Loopback(_));
         let request = connection.read_request(&mut self.request)?;
-        let page = request.and_then(|request| allowed_page(request, local_names_only));
+        let page = request.and_then(|request| allowed_page(request, is_loopback));
         self.write_answer(page);
         let mut head = ArrayString::<ANSWER_HEAD>::new();
         http::head(page, self.answer.len(), &mut head).map_err(|_| Closed)?;
@@ -291,12 +291,17 @@ impl Worker {
     }
 }
 
-/// The page that a request asks for. On the loopback, a foreign `Host` means that a website sent the browser here.
-fn allowed_page(request: Request, local_names_only: bool) -> Result<Page, Refusal> {
-    if local_names_only && !request.host_is_local {
-        return Err(Refusal::ForeignHost);
+/// The page that a request asks for. The loopback is open to every user, and the status names processes of all users: there it
+/// is the metrics only. A foreign `Host` there means that a website sent the browser.
+fn allowed_page(request: Request, is_loopback: bool) -> Result<Page, Refusal> {
+    if !is_loopback {
+        return Ok(request.page);
     }
-    Ok(request.page)
+    match request.page {
+        _ if !request.host_is_local => Err(Refusal::ForeignHost),
+        Page::Metrics(dialect) => Ok(Page::Metrics(dialect)),
+        Page::Index | Page::Status => Err(Refusal::OnlyMetrics),
+    }
 }
 
 /// The status as JSON, in the storage of `buffer`, which is empty.

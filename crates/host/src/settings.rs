@@ -178,8 +178,10 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, ConfigError> {
     if meta.uid() != 0 && meta.uid() != us {
         return Err(wrong(path, "it belongs neither to root nor to us"));
     }
-    if meta.mode() & 0o002 != 0 {
-        return Err(wrong(path, "anyone can write to it; chmod o-w"));
+    // A user's own files often belong to a group that only this user is in; root's are what the guard goes by.
+    let others_write = if us == 0 { 0o022 } else { 0o002 };
+    if meta.mode() & others_write != 0 {
+        return Err(wrong(path, "others may write to it; chmod go-w"));
     }
     match fs::read(path).map(String::from_utf8) {
         Ok(Ok(text)) => Ok(Some(text)),
@@ -307,15 +309,23 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_anyone_can_write_is_refused() {
+    fn a_file_that_others_may_write_is_refused() {
         let dir = machine(&[(MAIN, "")]);
-        fs::set_permissions(dir.path().join(MAIN), fs::Permissions::from_mode(0o666)).unwrap();
-        assert!(
-            of_machine(dir.path())
-                .unwrap_err()
-                .to_string()
-                .ends_with("anyone can write to it; chmod o-w")
-        );
+        let is_root = rustix::process::geteuid().is_root();
+        for (mode, is_refused) in [(0o666, true), (0o664, is_root), (0o644, false)] {
+            fs::set_permissions(dir.path().join(MAIN), fs::Permissions::from_mode(mode)).unwrap();
+            match of_machine(dir.path()) {
+                Ok(_) => assert!(!is_refused, "{mode:o}"),
+                Err(error) => {
+                    assert!(is_refused, "{mode:o}: {error}");
+                    let said = error.to_string();
+                    assert!(
+                        said.ends_with("others may write to it; chmod go-w"),
+                        "{said}"
+                    );
+                }
+            }
+        }
     }
 
     #[test]

@@ -67,19 +67,32 @@ impl Places {
         self.run.join("undo")
     }
 
+    /// The log while it is written: it becomes the log, or is removed.
+    fn draft(&self) -> PathBuf {
+        self.run.join("undo.new")
+    }
+
+    /// Removes the draft that a killed guard left.
+    fn remove_draft(&self) {
+        let _ = fs::remove_file(self.draft());
+    }
+
     /// Replaces the undo log as a whole; on return it is on the medium.
     fn replace_log(&self, text: &str) -> Result<(), Error> {
         let path = self.log();
-        let draft = self.run.join("undo.new");
+        let draft = self.draft();
         let write = || -> io::Result<()> {
-            let _ = fs::remove_file(&draft);
+            self.remove_draft();
             let mut file = writes::create_new(&draft, 0o600)?;
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
             fs::rename(&draft, &path)?;
             File::open(&self.run)?.sync_all()
         };
-        write().map_err(|error| Error::unreadable(&path, error))
+        write().map_err(|error| {
+            self.remove_draft();
+            Error::unreadable(&path, error)
+        })
     }
 }
 

@@ -198,6 +198,25 @@ fn a_client_that_sends_nonsense_or_is_one_too_many_is_disconnected() {
     assert_eq!(refused.read(&mut [0; 1]).unwrap(), 0);
 }
 
+#[test]
+fn no_user_takes_the_places_of_others_and_root_gets_in() {
+    let mut users = Vec::new();
+    for user in 1000..1004 {
+        assert_eq!(place(&users, user), Place::Free);
+        users.extend([user; MAX_CLIENTS_OF_A_USER]);
+    }
+    assert_eq!(place(&users, 1000), Place::None, "it has its share");
+    assert_eq!(place(&users, 2000), Place::Of(15));
+    users[15] = 2000;
+    assert_eq!(place(&users, 2000), Place::Of(11), "one has four still");
+    let one_each: Vec<u32> = (1000..1016).collect();
+    assert_eq!(place(&one_each, 2000), Place::None);
+    assert_eq!(place(&one_each, 0), Place::Of(15));
+    let roots = [0; MAX_CLIENTS_OF_A_USER];
+    assert_eq!(place(&roots, 0), Place::None);
+    assert_eq!(place(&roots, 1000), Place::Free);
+}
+
 /// More bytes than a line may have, and more than are read at once.
 const LONG: usize = 2000;
 

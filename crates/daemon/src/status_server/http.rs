@@ -36,6 +36,7 @@ pub(super) enum Refusal {
     Malformed,
     ForeignHost,
     NoSuchPage,
+    OnlyMetrics,
     OnlyGet,
     LineTooLong,
     HeadTooLong,
@@ -48,7 +49,7 @@ impl Refusal {
         match self {
             Self::Malformed => "400 Bad Request",
             Self::ForeignHost => "403 Forbidden",
-            Self::NoSuchPage => "404 Not Found",
+            Self::NoSuchPage | Self::OnlyMetrics => "404 Not Found",
             Self::OnlyGet => "405 Method Not Allowed",
             Self::LineTooLong => "414 URI Too Long",
             Self::HeadTooLong => "431 Request Header Fields Too Large",
@@ -62,6 +63,9 @@ impl Refusal {
             Self::Malformed => "This is not an HTTP request.\n",
             Self::ForeignHost => "The Host header must name this machine's loopback.\n",
             Self::NoSuchPage => "There are /status and /metrics.\n",
+            Self::OnlyMetrics => {
+                "Every user can open this port, so only /metrics is here; warmset.sock has the rest.\n"
+            }
             Self::OnlyGet => "Only GET is answered.\n",
             Self::LineTooLong => "The request line exceeds 4 KiB.\n",
             Self::HeadTooLong => "The head exceeds 16 KiB.\n",
@@ -340,6 +344,18 @@ mod tests {
             Just(vec![b'x'; 3000]),
         ];
         prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+    }
+
+    #[test]
+    fn mutated_requests_are_survived() {
+        let kept: [&[u8]; 3] = [
+            b"GET /metrics HTTP/1.1\r\nHost: localhost:9750\r\nAccept: application/openmetrics-text\r\n\r\n",
+            b"GET /status HTTP/1.0\n\n",
+            b"GET http://[::1]:9750/metrics?a=b HTTP/1.1\r\nhost: [::1]:9750\r\n\r\n",
+        ];
+        testsupport::mutated::each(&kept, |request| {
+            let _ = read(request);
+        });
     }
 
     proptest! {

@@ -152,7 +152,7 @@ fn an_unknown_page_and_a_wrong_method_are_refused() {
 }
 
 #[test]
-fn the_loopback_port_refuses_a_foreign_host() {
+fn the_loopback_port_has_metrics_only_and_refuses_a_foreign_host() {
     let mut place = Place::new();
     let free = TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -160,12 +160,19 @@ fn the_loopback_port_refuses_a_foreign_host() {
         .unwrap();
     place.metrics.listen = Some(free.to_string().parse().unwrap());
     let _status_server = place.status_server();
-    let ask = |host: &str| {
-        let request = format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n");
-        converse(TcpStream::connect(free).unwrap(), &request).0
+    let ask = |path: &str, host: &str| {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        converse(TcpStream::connect(free).unwrap(), &request)
     };
-    assert!(ask(&free.to_string()).starts_with("HTTP/1.1 200 OK\r\n"));
-    assert!(ask("rebound.example.org").starts_with("HTTP/1.1 403 Forbidden\r\n"));
+    let own = free.to_string();
+    assert!(ask("/metrics", &own).0.starts_with("HTTP/1.1 200 OK\r\n"));
+    let (head, _) = ask("/metrics", "rebound.example.org");
+    assert!(head.starts_with("HTTP/1.1 403 Forbidden\r\n"));
+    for path in ["/status", "/"] {
+        let (head, body) = ask(path, &own);
+        assert!(head.starts_with("HTTP/1.1 404 Not Found\r\n"), "{path}");
+        assert!(!body.contains("kernel"), "{body}");
+    }
 }
 
 #[test]

@@ -119,6 +119,8 @@ impl fmt::Display for Restored {
 /// Errors: a log that is not ours is refused, and stays as it is.
 pub fn restore(places: &Places) -> Result<Restored, Error> {
     let path = places.log();
+    // Nothing is written before the draft has become the log.
+    places.remove_draft();
     let mut restored = Restored::default();
     let Some(text) = read_log(&path)? else {
         return Ok(restored);

@@ -66,6 +66,27 @@ fn a_guard_killed_between_log_and_write_is_undone_too() {
 }
 
 #[test]
+fn a_draft_that_a_killed_guard_left_does_not_stay() {
+    for lines in ["", FACTOR_LINE] {
+        let (_dir, places) = machine(&log(lines));
+        let draft = places.run.join("undo.new");
+        fs::write(&draft, "half").unwrap();
+        restore(&places).unwrap();
+        assert!(!draft.exists());
+    }
+}
+
+#[test]
+fn a_log_that_cannot_be_written_leaves_no_draft() {
+    let (_dir, places) = machine(&log(""));
+    // A directory of its name: the draft cannot become the log.
+    fs::remove_file(places.log()).unwrap();
+    fs::create_dir(places.log()).unwrap();
+    assert!(places.replace_log("text").is_err());
+    assert!(!places.run.join("undo.new").exists());
+}
+
+#[test]
 fn what_someone_else_has_set_since_is_theirs() {
     let (_dir, places) = machine(&log(FACTOR_LINE));
     set(&places, FACTOR, 77);
