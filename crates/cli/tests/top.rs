@@ -153,12 +153,19 @@ fn select(top: &mut Terminal, pid: u32) {
     top.wait_for("the process", is_there);
     for _ in 0..12 {
         let screen = top.screen();
-        let selected = screen.lines().find(|line| line.starts_with('>'));
-        if selected.is_some_and(|line| line.contains(&number)) {
+        let selected = screen.lines().position(|line| line.starts_with('>'));
+        let wanted = screen.lines().position(|line| line.contains(&number));
+        if selected == wanted {
             return;
         }
-        let before = selected.unwrap_or_default().to_owned();
-        top.press("\u{1b}[B");
+        let before = selected.and_then(|row| screen.lines().nth(row));
+        let before = before.unwrap_or_default().to_owned();
+        let key = if selected > wanted {
+            "\u{1b}[A"
+        } else {
+            "\u{1b}[B"
+        };
+        top.press(key);
         top.wait_for("the next row", |screen| !screen.contains(&before));
     }
     panic!("it cannot be selected:\n{}", top.screen());

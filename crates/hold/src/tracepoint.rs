@@ -108,7 +108,11 @@ impl Tracepoint {
         };
         let index = self.index.of(record)?;
         let pages = match self.last {
-            Some(last) => (last.of(record)?.checked_sub(index)? + 1).min(BATCHES),
+            Some(last) => last
+                .of(record)?
+                .checked_sub(index)?
+                .saturating_add(1)
+                .min(BATCHES),
             None => 1_u64.checked_shl(order as u32).filter(|_| order < 32)?,
         };
         Some(Event {
@@ -253,6 +257,25 @@ print fmt: \"dev %d:%d ino %lx\"
             Tracepoint::parse(&FORMAT.replace("size:8", "size:3"), EventKind::Added),
             None
         );
+    }
+
+    /// Neither a layout nor a record that is garbled makes it panic.
+    #[test]
+    fn mutated_layouts_and_records_are_survived() {
+        let layouts = [FORMAT.as_bytes()];
+        let records = record(0);
+        testsupport::mutated::each(&layouts, |bytes| {
+            let text = String::from_utf8_lossy(bytes);
+            for kind in [EventKind::Added, EventKind::Used] {
+                if let Some(point) = Tracepoint::parse(&text, kind) {
+                    let _ = point.event(&records);
+                }
+            }
+        });
+        let point = Tracepoint::parse(FORMAT, EventKind::Added).unwrap();
+        testsupport::mutated::each(&[&records], |record| {
+            let _ = point.event(record);
+        });
     }
 
     #[test]
