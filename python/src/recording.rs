@@ -2,7 +2,7 @@
 
 use crate::failure::{failed, of_io};
 use crate::watch::{self, Progress, Watch};
-use host::recordings::{self, ReadError};
+use host::recordings::{self, ReadError, Reader};
 use numpy::PyArray1;
 use pressure::recording::{Entry, Header, columns};
 use pressure::sample::Sample;
@@ -63,7 +63,15 @@ impl Recording {
             Err(_) => paths.extract::<Vec<PathBuf>>()?,
         };
         let read = move |watch: &Watch| {
-            recordings::read(&files, &mut |_, entries| watch.reach(entries as u64)).map_err(unread)
+            let mut entries = Vec::new();
+            let readers = files.iter().map(|file| Reader::open(file));
+            let notes = recordings::read(readers, |entry| {
+                entries.push(entry);
+                watch.reach(entries.len() as u64);
+                Ok::<(), ReadError>(())
+            });
+            let notes = notes.map_err(unread)?;
+            Ok((entries, notes.lines()))
         };
         let (entries, notes) = watch::run(paths.py(), Progress::new(progress, None), 1, read)?;
         Ok(Self {

@@ -1,7 +1,7 @@
 //! The last decisions of a recording.
 
 use anyhow::Result;
-use host::recordings::{ReadError, Reader};
+use host::recordings::{Notes, ReadError, Reader};
 use pressure::config::Mode;
 use pressure::decision::{Action, Decision, Notice, Step};
 use pressure::groups::{CgroupAction, Groups};
@@ -29,19 +29,19 @@ pub(crate) struct Recorded {
 pub(crate) fn of_recording(file: &Path, number: usize) -> Result<Recorded> {
     let mut reader = Reader::open(file)?;
     let mut last = LastDecisions::new(number);
-    let mut notes = Vec::new();
+    let mut notes = Notes::default();
     let mut is_empty = true;
     for entry in &mut reader {
         is_empty = false;
         match entry {
             Ok(entry) => last.take(entry),
-            Err(error @ ReadError::Line { .. }) => notes.push(error.to_string()),
+            Err(error @ ReadError::Line { .. }) => notes.add(error.to_string()),
             Err(error) => return Err(error.into()),
         }
     }
-    notes.extend_from_slice(reader.notes());
+    notes.append(reader.notes());
     if is_empty {
-        notes.push(format!(
+        notes.add(format!(
             "{}: the recording is empty: the guard was killed before it wrote",
             file.display()
         ));
@@ -49,7 +49,7 @@ pub(crate) fn of_recording(file: &Path, number: usize) -> Result<Recorded> {
     Ok(Recorded {
         file: file.to_owned(),
         past: last.end(),
-        notes,
+        notes: notes.lines(),
     })
 }
 
@@ -59,6 +59,12 @@ pub(crate) struct LastDecisions {
     /// How many are kept.
     number: usize,
     past: VecDeque<Past>,
+    news: News,
+}
+
+/// Decisions that have something to say, while a recording is read.
+#[derive(Debug)]
+pub(crate) struct News {
     judge: Judge,
     /// The last sample.
     sample: Sample,
@@ -130,51 +136,83 @@ impl LastDecisions {
         Self {
             number,
             past: VecDeque::new(),
+            news: News::new(),
+        }
+    }
+
+    /// Takes the next entry of the recording.
+    pub(crate) fn take(&mut self, entry: Entry) {
+        let news = self.news.take(entry);
+        self.keep(news);
+    }
+
+    /// The decisions, oldest first.
+    pub(crate) fn end(mut self) -> Vec<Past> {
+        let news = self.news.end();
+        self.keep(news);
+        self.past.into()
+    }
+
+    fn keep(&mut self, past: Option<Past>) {
+        let Some(past) = past.filter(|_| self.number > 0) else {
+            return;
+        };
+        if self.past.len() == self.number {
+            self.past.pop_front();
+        }
+        self.past.push_back(past);
+    }
+}
+
+impl News {
+    pub(crate) fn new() -> Self {
+        Self {
             judge: Judge::new(),
             sample: Sample::default(),
             pending: None,
         }
     }
 
-    /// Takes the next entry of the recording.
-    pub(crate) fn take(&mut self, entry: Entry) {
+    /// Takes the next entry of the recording. Returns the decision before, if it has something to say.
+    pub(crate) fn take(&mut self, entry: Entry) -> Option<Past> {
         match entry {
-            Entry::Header(header) => self.judge.begin(&header),
-            Entry::Sample(sample) => {
-                self.settle(Some(&sample));
-                self.sample = *sample;
+            Entry::Header(header) => {
+                self.judge.begin(&header);
+                None
             }
-            Entry::Decision(decision) => self.pending = Some(*decision),
+            Entry::Sample(sample) => {
+                let news = self.settle(Some(&sample));
+                self.sample = *sample;
+                news
+            }
+            Entry::Decision(decision) => {
+                self.pending = Some(*decision);
+                None
+            }
             Entry::Lost(_) => self.settle(None),
         }
     }
 
-    /// The decisions, oldest first.
-    pub(crate) fn end(mut self) -> Vec<Past> {
-        self.settle(None);
-        self.past.into()
+    /// The last decision of the recording, if it has something to say.
+    pub(crate) fn end(&mut self) -> Option<Past> {
+        self.settle(None)
     }
 
-    /// Keeps the pending decision if it has something to say; `next` is the sample after it.
-    fn settle(&mut self, next: Option<&Sample>) {
-        let Some(decision) = self.pending.take() else {
-            return;
-        };
+    /// The pending decision, if it has something to say; `next` is the sample after it.
+    fn settle(&mut self, next: Option<&Sample>) -> Option<Past> {
+        let decision = self.pending.take()?;
         let Judgement { done, is_news } = self.judge.judge(&decision, &self.sample, next);
-        if self.number == 0 || !is_news {
-            return;
+        if !is_news {
+            return None;
         }
-        if self.past.len() == self.number {
-            self.past.pop_front();
-        }
-        self.past.push_back(Past {
+        Some(Past {
             at: self.sample.at,
             wall: self.sample.wall,
             phase: decision.phase,
             done,
             steps: decision.steps,
             notices: decision.notices,
-        });
+        })
     }
 }
 
@@ -257,7 +295,7 @@ mod tests {
 
     fn two_last(mode: Mode) -> LastDecisions {
         let mut last = LastDecisions::new(2);
-        last.judge.mode = mode;
+        last.news.judge.mode = mode;
         last
     }
 

@@ -26,6 +26,8 @@ const LOOK: Duration = Duration::from_secs(30);
 pub struct Recorder {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+    /// Samples lost while the thread held the lock, so that the ring does not know of them yet.
+    untold: u64,
 }
 
 #[derive(Debug)]
@@ -136,13 +138,14 @@ impl Recorder {
         Ok(Self {
             shared,
             thread: Some(thread),
+            untold: 0,
         })
     }
 
     /// Returns true if the next sample must come with the state of the decision core before it.
     pub fn wants_state(&self, _sample: &Sample) -> bool {
         match self.shared.ring.try_lock() {
-            Ok(ring) => ring.wants_state(),
+            Ok(ring) => self.untold > 0 || ring.wants_state(),
             Err(_) => false,
         }
     }
@@ -150,10 +153,12 @@ impl Recorder {
     /// Hands a sample and its decision over; never waits.
     pub fn push(&mut self, sample: &Sample, decision: &Decision, state: Option<Box<History>>) {
         let Ok(mut ring) = self.shared.ring.try_lock() else {
+            self.untold += 1;
             self.shared.lost.fetch_add(1, Ordering::Relaxed);
             return;
         };
         let ring = &mut *ring;
+        ring.gap += std::mem::take(&mut self.untold);
         let is_full = ring.taken == ring.slots.len();
         let lacks_state = ring.wants_state() && state.is_none();
         if is_full || lacks_state {
@@ -227,8 +232,12 @@ fn write_all(shared: &Shared, mut writer: Box<RecordingWriter>) {
                 let config = config.clone().unwrap_or_else(|| writer.config().clone());
                 writer.restate(&config, &state);
             }
+            let was_stopped = writer.is_stopped();
             if let Err(error) = writer.push(&slot.sample, Some(&slot.decision)) {
                 keep_error(shared, &error);
+            }
+            if was_stopped && !writer.is_stopped() {
+                forget_error(shared);
             }
         }
         if flow == Flow::Closing {
@@ -266,5 +275,11 @@ fn take(shared: &Shared, batch: &mut Vec<Slot>) -> (Flow, usize) {
 
 fn keep_error(shared: &Shared, error: &dyn std::error::Error) {
     let mut ring = shared.ring.lock().unwrap_or_else(PoisonError::into_inner);
-    ring.error = Some(format!("nothing is recorded any more: {error}"));
+    ring.error = Some(format!("nothing is recorded for now: {error}"));
+}
+
+/// It records again.
+fn forget_error(shared: &Shared) {
+    let mut ring = shared.ring.lock().unwrap_or_else(PoisonError::into_inner);
+    ring.error = None;
 }

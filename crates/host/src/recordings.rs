@@ -6,9 +6,11 @@
 //! is [`pressure::recording`].
 
 mod files;
+mod notes;
 mod reader;
 
 pub use files::{list, newest};
+pub use notes::Notes;
 pub use reader::{ReadError, Reader, read};
 
 use crate::writes;
@@ -28,7 +30,10 @@ use units::Span;
 const MEMBER: usize = 64 * 1024;
 /// Time that a member waits for more, at most.
 const WAIT: Duration = Duration::from_secs(30);
-/// The same for a recording in a terminal, which Ctrl-C may end.
+/// Time after which a directory that could not be written to is tried again. A full disk rarely has room sooner; and each
+/// minute of an incident that is not recorded is one that cannot be explained.
+const TRY_AGAIN: Duration = Duration::from_secs(60);
+/// Time that a member of a recording in a terminal waits for more, which Ctrl-C may end.
 const WAIT_WATCHED: Duration = Duration::from_secs(1);
 
 /// A recording that cannot be written.
@@ -75,10 +80,22 @@ pub struct RecordingWriter {
     state: History,
     encoder: Encoder,
     text: Vec<u8>,
+    /// Samples in `text`.
+    gathered: u64,
     /// When the member that is being gathered began.
     since: Option<Span>,
     wait: Duration,
-    stopped: bool,
+    /// Since an error, nothing is written.
+    stopped: Option<Stopped>,
+}
+
+/// A recording that an error has stopped.
+#[derive(Debug, Clone, Copy)]
+struct Stopped {
+    /// The last sample that was tried.
+    tried: Span,
+    /// Samples that were not recorded.
+    missed: u64,
 }
 
 /// Where the members go.
@@ -147,28 +164,49 @@ impl RecordingWriter {
             state: state.clone(),
             encoder: Encoder::new(),
             text: Vec::with_capacity(2 * MEMBER),
+            gathered: 0,
             since: None,
             wait,
-            stopped: false,
+            stopped: None,
         }
     }
 
     /// Records a sample and what was decided after it.
     ///
-    /// The first error ends the recording: what is pushed after it is dropped without another.
+    /// An error stops the recording. A directory is tried again every minute, as the disk may have room again: the first
+    /// sample that succeeds begins a new file. Until then no other error is returned.
     pub fn push(
         &mut self,
         sample: &Sample,
         decision: Option<&Decision>,
     ) -> Result<(), RecordError> {
-        self.unless_stopped(|recorder| recorder.try_push(sample, decision))
+        let Some(stopped) = self.stopped else {
+            return self.push_or_stop(sample, decision);
+        };
+        let waited = sample.at.get().saturating_sub(stopped.tried.get());
+        let Target::Directory(directory) = &mut self.target else {
+            return Ok(());
+        };
+        if waited < TRY_AGAIN {
+            self.state.push(sample);
+            self.stop(stopped.tried, 1);
+            return Ok(());
+        }
+        directory.close();
+        self.encoder = Encoder::new();
+        // The error that stopped it was returned.
+        let _ = self.push_or_stop(sample, decision);
+        Ok(())
     }
 
     /// Records that `count` samples are missing here.
     ///
     /// Its own decision core has missed them too: to keep later files exact, [`RecordingWriter::restate`].
     pub fn lost(&mut self, count: u64) {
-        self.encoder.lost(&mut self.text, count);
+        match self.stopped {
+            Some(stopped) => self.stop(stopped.tried, count),
+            None => self.encoder.lost(&mut self.text, count),
+        }
     }
 
     /// Goes on with this configuration and state, as after a reload or lost samples: a new header is
@@ -181,7 +219,15 @@ impl RecordingWriter {
 
     /// Writes out what has been gathered.
     pub fn flush(&mut self) -> Result<(), RecordError> {
-        self.unless_stopped(Self::try_flush)
+        if self.is_stopped() {
+            return Ok(());
+        }
+        let began = self.since.unwrap_or_default();
+        let written = self.try_flush();
+        if written.is_err() {
+            self.stop(began, 0);
+        }
+        written
     }
 
     /// The configuration that is recorded.
@@ -189,9 +235,9 @@ impl RecordingWriter {
         &self.config
     }
 
-    /// Whether an error has ended the recording.
+    /// Whether an error has stopped the recording.
     pub fn is_stopped(&self) -> bool {
-        self.stopped
+        self.stopped.is_some()
     }
 
     /// The file being written, if there is one yet.
@@ -202,16 +248,33 @@ impl RecordingWriter {
         }
     }
 
-    fn unless_stopped(
+    /// Records a sample, or stops. Either way the sample is in the state that a later file opens with.
+    fn push_or_stop(
         &mut self,
-        act: impl FnOnce(&mut Self) -> Result<(), RecordError>,
+        sample: &Sample,
+        decision: Option<&Decision>,
     ) -> Result<(), RecordError> {
-        if self.stopped {
-            return Ok(());
+        let pushed = self.try_push(sample, decision);
+        self.state.push(sample);
+        match pushed {
+            Ok(()) => self.stopped = None,
+            // The sample itself, unless it was gathered already.
+            Err(_) if self.gathered == 0 => self.stop(sample.at, 1),
+            Err(_) => self.stop(sample.at, 0),
         }
-        let done = act(self);
-        self.stopped = done.is_err();
-        done
+        pushed
+    }
+
+    /// Nothing is written from now on; what was gathered is lost, and `more` samples besides.
+    fn stop(&mut self, tried: Span, more: u64) {
+        let before = self.stopped.map_or(0, |stopped| stopped.missed);
+        self.stopped = Some(Stopped {
+            tried,
+            missed: before + self.gathered + more,
+        });
+        self.gathered = 0;
+        self.text.clear();
+        self.since = None;
     }
 
     fn try_push(
@@ -232,13 +295,16 @@ impl RecordingWriter {
             };
             self.encoder.header(&mut self.text, &opening)?;
         }
+        if let Some(stopped) = self.stopped {
+            self.encoder.lost(&mut self.text, stopped.missed);
+        }
         self.encoder
             .sample(&mut self.text, sample)
             .expect("a header has just made it fit");
         if let Some(decision) = decision {
             self.encoder.decision(&mut self.text, decision)?;
         }
-        self.state.push(sample);
+        self.gathered += 1;
         let since = *self.since.get_or_insert(sample.at);
         // A header goes out at once: without it a file that is cut short could not be read at all.
         if opens
@@ -278,6 +344,9 @@ impl RecordingWriter {
                 written.map_err(|error| io_at(path, error))
             }
         };
+        if written.is_ok() {
+            self.gathered = 0;
+        }
         self.text.clear();
         written
     }

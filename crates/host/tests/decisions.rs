@@ -2,7 +2,7 @@
 //!
 //! The recordings are open loop: a signal frees nothing. So only the first signal means anything.
 
-use host::recordings::read;
+use host::recordings::Reader;
 use pressure::Decision;
 use pressure::decision::{Action, Notice};
 use pressure::recording::Entry;
@@ -19,7 +19,8 @@ fn decisions(name: &str) -> Vec<Made> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../fixtures/decisions")
         .join(format!("{name}.rec.gz"));
-    let (entries, _) = read(&[file], &mut |_, _| {}).expect("it can be read");
+    let reader = Reader::open(&file).expect("it can be read");
+    let entries: Vec<Entry> = reader.map(|entry| entry.expect("an entry")).collect();
     let mut core = None;
     let mut begin = None;
     let mut made = Vec::new();

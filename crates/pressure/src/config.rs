@@ -282,8 +282,12 @@ pub struct Recording {
     /// Size at which a file is closed and the next begun.
     #[serde(with = "text")]
     pub file_size: Bytes,
-    /// Files kept, the one being written included.
-    pub files: u32,
+    /// Size of all files together: beyond it the oldest are deleted.
+    #[serde(with = "text")]
+    pub size: Bytes,
+    /// Files that were last written longer ago are deleted.
+    #[serde(with = "text")]
+    pub age: Span,
 }
 
 impl Default for Recording {
@@ -291,7 +295,8 @@ impl Default for Recording {
         Self {
             enabled: true,
             file_size: Bytes::mib(8),
-            files: 8,
+            size: Bytes::mib(64),
+            age: Span::secs(30 * 86_400),
         }
     }
 }

@@ -16,6 +16,9 @@
 //! the fastest interval if there is none.
 //! Steps are `h` ≤ 10 ms; demand is spread evenly over an interval.
 //!
+//! Each question is put in passes over the entries, in constant memory: one pass for [`Deciding`], [`Calibrating`] and
+//! [`Rewriting`], and two for the closed loop, a [`Survey`] and then [`Modelling`].
+//!
 //! Cost: O(samples · arms). Known limits: zones and nodes are one reservoir; there is always something
 //! to reclaim, at the same rate; bursts shorter than the recording's interval are flattened; arms look
 //! when the recording did, not when they would have; compaction, refaults and pressure stay as recorded.
@@ -29,14 +32,15 @@ mod measure;
 mod open;
 mod reservoir;
 mod rewrite;
+mod thinned;
 mod trace;
 
 pub use arm::{Arm, NotAnArm};
-pub use calibration::{Calibration, Coverage, calibrate};
-pub use compare::{Comparison, Plan, compare};
+pub use calibration::{Calibrating, Calibration, Coverage, calibrate};
+pub use compare::{Comparison, Modelling, Plan, Survey, compare};
 pub use measure::{Outcome, Recorded};
-pub use open::{Again, Difference, decide_again};
-pub use rewrite::rewrite;
+pub use open::{Again, Deciding, Difference, decide_again};
+pub use rewrite::{Rewriting, rewrite};
 
 use std::time::Duration;
 

@@ -6,25 +6,26 @@ use crate::ui::{Context, Form, json};
 use anyhow::{Context as _, Result};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use host::recordings;
+use host::recordings::{self, Notes, ReadError, Reader};
 use pressure::Config;
 use pressure::decision::{Action, Decision};
 use pressure::recording::Entry;
 use pressure::replay::{
-    Again, Arm, Calibration, Comparison, Coverage, Outcome, Plan, RESPONSE, Recorded, calibrate,
-    compare, decide_again, rewrite,
+    Again, Arm, Calibrating, Calibration, Comparison, Coverage, Deciding, Outcome, Plan, RESPONSE,
+    Recorded, Rewriting, Survey,
 };
 use serde::Serialize;
 use std::fs::File;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufReader, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tempfile::NamedTempFile;
 use units::Span;
 
-/// Most differing decisions that the text shows: a screen has no more rows, and `--json` has all.
+/// Most differing decisions that the text shows: a screen has no more rows, and `--json` has more.
 const SHOWN: usize = 20;
 /// Entries between two updates of the progress line: more often would slow the reading down.
-const PROGRESS: usize = 10_000;
+const PROGRESS: u64 = 10_000;
 
 /// Repeat the decisions of a recording, or compare configurations on its demand
 ///
@@ -72,32 +73,42 @@ struct Report {
 /// Replays, and prints the result on `out`.
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let config = config_file::load(args.config.as_deref())?;
-    let mut progress = Progress::new();
-    let (entries, notes) = recordings::read(&args.files, &mut |path, entries| {
-        progress.show(path, entries);
-    })?;
-    progress.clear();
-    if let Some(path) = &args.rewrite {
-        write_anew(path, &entries)?;
-    }
     let mut report = Report {
         again: None,
         comparison: None,
         coverage: None,
-        notes,
+        notes: Vec::new(),
     };
-    if let Some(others) = &args.compare {
+    let notes = if let Some(others) = &args.compare {
         let plan = Plan {
             arms: &Arm::beside_usual(others),
             config: config.as_ref(),
             response: args.response.get(),
         };
-        report.comparison = Some(compare(&entries, &plan)?);
+        let (comparison, notes) = compared(&args.files, &plan)?;
+        report.comparison = Some(comparison);
+        notes
     } else if args.coverage {
-        report.coverage = Some(calibrate(&entries)?);
+        let mut calibrating = Calibrating::default();
+        let notes = each_entry(&args.files, |entry| Ok(calibrating.take(entry)?))?;
+        report.coverage = Some(calibrating.end()?);
+        notes
     } else {
-        report.again = Some(decide_again(&entries, config.as_ref())?);
-    }
+        let mut anew = args.rewrite.as_deref().map(Anew::create).transpose()?;
+        let mut deciding = Deciding::by(config.clone());
+        let notes = each_entry(&args.files, |entry| {
+            if let Some(anew) = &mut anew {
+                anew.take(entry)?;
+            }
+            Ok(deciding.take(entry)?)
+        })?;
+        if let Some(anew) = anew {
+            anew.end()?;
+        }
+        report.again = Some(deciding.end()?);
+        notes
+    };
+    report.notes = notes.lines();
     if context.form == Form::Json {
         json(out, &report)?;
     } else {
@@ -106,7 +117,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     let same = report
         .again
         .as_ref()
-        .is_none_or(|again| again.differing.is_empty() && again.decisions > 0);
+        .is_none_or(|again| again.differ == 0 && again.decisions > 0);
     Ok(if args.verify && !same {
         ExitCode::FAILURE
     } else {
@@ -114,47 +125,130 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     })
 }
 
-/// Writes the recording anew to a file that must not be there yet, compressed if its name ends in `.gz`.
-fn write_anew(path: &Path, entries: &[Entry]) -> Result<()> {
-    let text = rewrite(entries)?;
-    let mut file = File::create_new(path)
-        .with_context(|| format!("{}: cannot create a new file", path.display()))?;
-    let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
-    let written = if is_gzip {
-        let mut encoder = GzEncoder::new(&mut file, Compression::best());
-        encoder
-            .write_all(&text)
-            .and_then(|()| encoder.finish().map(drop))
-    } else {
-        file.write_all(&text)
+/// Hands every entry of `files` to `take`.
+fn each_entry(files: &[PathBuf], mut take: impl FnMut(&Entry) -> Result<()>) -> Result<Notes> {
+    let mut progress = Progress::new();
+    let readers = files.iter().map(|file| Reader::open(file));
+    let read = recordings::read(readers, |entry| {
+        progress.step();
+        take(&entry)
+    });
+    progress.clear();
+    read
+}
+
+/// Runs the model, which passes over the files twice.
+fn compared(files: &[PathBuf], plan: &Plan<'_>) -> Result<(Comparison, Notes)> {
+    let spooled = files.iter().any(|file| file == Path::new("-")).then(spool);
+    let spooled = spooled.transpose()?;
+    let open = |file: &PathBuf| match &spooled {
+        Some(spooled) if file == Path::new("-") => {
+            let again = spooled.reopen().map_err(|error| ReadError::Io {
+                path: file.clone(),
+                error,
+            })?;
+            Reader::of(file, Box::new(BufReader::new(again)))
+        }
+        _ => Reader::open(file),
     };
-    written.with_context(|| format!("{}: cannot write", path.display()))
+    let mut progress = Progress::new();
+    let mut survey = Survey::default();
+    let notes = recordings::read(files.iter().map(open), |entry| {
+        progress.step();
+        survey.take(&entry);
+        Ok::<(), anyhow::Error>(())
+    })?;
+    let mut modelling = survey.model(plan)?;
+    recordings::read(files.iter().map(open), |entry| {
+        progress.step();
+        Ok::<(), anyhow::Error>(modelling.take(&entry)?)
+    })?;
+    progress.clear();
+    Ok((modelling.end(), notes))
+}
+
+/// Keeps standard input in a file, because it can be read only once.
+fn spool() -> Result<NamedTempFile> {
+    let mut file = NamedTempFile::new().context("cannot keep standard input in a file")?;
+    io::copy(&mut io::stdin().lock(), &mut file).context("cannot keep standard input in a file")?;
+    Ok(file)
+}
+
+/// A recording that is written anew, to a file that must not be there yet, compressed if its name ends in `.gz`.
+struct Anew {
+    path: PathBuf,
+    rewriting: Rewriting,
+    text: Vec<u8>,
+    out: Out,
+}
+
+enum Out {
+    Plain(File),
+    Gzip(GzEncoder<File>),
+}
+
+impl Anew {
+    fn create(path: &Path) -> Result<Self> {
+        let file = File::create_new(path)
+            .with_context(|| format!("{}: cannot create a new file", path.display()))?;
+        let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
+        let out = if is_gzip {
+            Out::Gzip(GzEncoder::new(file, Compression::best()))
+        } else {
+            Out::Plain(file)
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            rewriting: Rewriting::default(),
+            text: Vec::new(),
+            out,
+        })
+    }
+
+    fn take(&mut self, entry: &Entry) -> Result<()> {
+        self.text.clear();
+        self.rewriting.take(entry, &mut self.text)?;
+        let written = match &mut self.out {
+            Out::Plain(file) => file.write_all(&self.text),
+            Out::Gzip(encoder) => encoder.write_all(&self.text),
+        };
+        written.with_context(|| format!("{}: cannot write", self.path.display()))
+    }
+
+    fn end(self) -> Result<()> {
+        let written = match self.out {
+            Out::Plain(_) => Ok(()),
+            Out::Gzip(encoder) => encoder.finish().map(drop),
+        };
+        written.with_context(|| format!("{}: cannot write", self.path.display()))?;
+        Ok(self.rewriting.end()?)
+    }
 }
 
 /// A line on a terminal while a long recording is read.
 struct Progress {
-    seen: bool,
+    entries: u64,
     terminal: bool,
 }
 
 impl Progress {
     fn new() -> Self {
         Self {
-            seen: false,
+            entries: 0,
             terminal: io::stderr().is_terminal(),
         }
     }
 
-    fn show(&mut self, path: &Path, entries: usize) {
-        if self.terminal && entries % PROGRESS == 0 && entries > 0 {
+    fn step(&mut self) {
+        self.entries += 1;
+        if self.terminal && self.entries % PROGRESS == 0 {
             // A closed terminal is no reason to fail.
-            let _ = write!(io::stderr(), "\r{}: {entries} entries", path.display());
-            self.seen = true;
+            let _ = write!(io::stderr(), "\r{} entries", self.entries);
         }
     }
 
     fn clear(&self) {
-        if self.seen {
+        if self.terminal && self.entries >= PROGRESS {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
     }
@@ -191,7 +285,7 @@ fn again_text(out: &mut impl Write, again: &Again, config: Option<&Config>) -> i
     } else {
         "recorded"
     };
-    let differing = again.differing.len();
+    let differing = again.differ;
     write!(
         out,
         "{} samples, {} decisions made again by the {by} configuration: ",
@@ -225,8 +319,11 @@ fn again_text(out: &mut impl Write, again: &Again, config: Option<&Config>) -> i
             writeln!(out, "  at {at:.1} s: {was}  →  {is}")?;
         }
     }
-    if differing > SHOWN {
-        writeln!(out, "… and {} more; --json has all", differing - SHOWN)?;
+    let shown = again.differing.len().min(SHOWN) as u64;
+    if differing > shown {
+        let more = differing - shown;
+        let most = Again::MOST;
+        writeln!(out, "… and {more} more; --json has the first {most}")?;
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 const PREFIX: &str = "warmset-";
 const SUFFIX: &str = ".rec.gz";
@@ -115,7 +116,7 @@ impl Directory {
             .is_none_or(|current| current.written >= self.limits.file_size.get())
     }
 
-    /// Begins a new file, and deletes the oldest beyond the limit.
+    /// Begins a new file, and deletes the oldest beyond the limits.
     pub(super) fn next_file(&mut self, wall: Wall) -> Result<(), RecordError> {
         let name = format!("{PREFIX}{}-{:06}{SUFFIX}", utc(wall), self.next);
         let file = writes::create_new_at(&self.handle, Path::new(&name), GROUP_READS)
@@ -126,21 +127,52 @@ impl Directory {
             file,
             written: 0,
         });
-        self.forget_oldest()
+        self.forget_oldest(wall)
             .map_err(|error| io_at(&self.path, error))
     }
 
-    fn forget_oldest(&self) -> io::Result<()> {
-        let files = list(&self.path)?;
-        let surplus = files.len().saturating_sub(self.limits.files as usize);
-        for name in files
-            .iter()
-            .take(surplus)
-            .filter_map(|path| path.file_name())
-        {
-            rustix::fs::unlinkat(&self.handle, name, AtFlags::empty())?;
+    /// Deletes files that are too old, and the oldest until a new file has room.
+    ///
+    /// The size counts and not their number: a guard that is restarted again and again begins many small files.
+    fn forget_oldest(&self, now: Wall) -> io::Result<()> {
+        let mut kept = Vec::new();
+        for path in list(&self.path)? {
+            let Some(name) = path.file_name() else {
+                continue;
+            };
+            let stat = rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            let written = u64::try_from(stat.st_mtime).unwrap_or(0);
+            let age = Duration::from_millis(now.0).saturating_sub(Duration::from_secs(written));
+            let is_current = self.current.as_ref().is_some_and(|one| *one.name == *name);
+            if age > self.limits.age.get() && !is_current {
+                rustix::fs::unlinkat(&self.handle, name, AtFlags::empty())?;
+            } else {
+                kept.push((name.to_owned(), u64::try_from(stat.st_size).unwrap_or(0)));
+            }
+        }
+        let mut size: u64 = kept.iter().map(|(_, size)| size).sum();
+        let most = self.limits.size.less(self.limits.file_size).get();
+        for (name, its_size) in kept {
+            if size <= most {
+                break;
+            }
+            rustix::fs::unlinkat(&self.handle, &name, AtFlags::empty())?;
+            size -= its_size;
         }
         Ok(())
+    }
+
+    /// What is written from now on goes to `full`, which takes nothing, and not to the current file.
+    #[cfg(test)]
+    pub(super) fn fill_the_disk(&mut self, full: File) {
+        if let Some(current) = &mut self.current {
+            current.file = full;
+        }
+    }
+
+    /// Ends the file being written, so that the next member begins a new one.
+    pub(super) fn close(&mut self) {
+        self.current = None;
     }
 
     /// Writes one gzip member.

@@ -1,13 +1,17 @@
 //! Recording files, read back.
 
+use super::notes::Notes;
 use flate2::bufread::MultiGzDecoder;
 use pressure::recording::{Decoder, Entry, Malformed};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// Longest line; a header of the largest machine has a tenth.
-const LONGEST: u64 = 16 << 20;
+/// Longest line in bytes; a header of the largest machine has less than half. What is read from a longer one could take
+/// more memory than a reader should.
+const LONGEST: u64 = 4 << 20;
+/// Lines in a row that cannot be read, until no more are tried: that is no recording, or none from there on.
+const MOST_UNREADABLE: u32 = 1000;
 
 /// A recording, or a line of it, that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -38,41 +42,43 @@ pub enum ReadError {
     },
 }
 
-/// All entries of files, oldest first, and what should be known of them; `told` hears how many there are.
+/// Hands all entries of recordings to `take`, oldest first, in constant memory. Returns what should be known of the files.
 ///
 /// A line that cannot be read is a note; a file that cannot be, or has no entry, is an error.
-pub fn read(
-    files: &[PathBuf],
-    told: &mut dyn FnMut(&Path, usize),
-) -> Result<(Vec<Entry>, Vec<String>), ReadError> {
-    let mut entries = Vec::new();
-    let mut notes = Vec::new();
-    for path in files {
-        let before = entries.len();
-        let mut reader = Reader::open(path)?;
+pub fn read<E: From<ReadError>>(
+    readers: impl IntoIterator<Item = Result<Reader, ReadError>>,
+    mut take: impl FnMut(Entry) -> Result<(), E>,
+) -> Result<Notes, E> {
+    let mut notes = Notes::default();
+    for reader in readers {
+        let mut reader = reader?;
+        let mut is_empty = true;
         for entry in &mut reader {
             match entry {
-                Ok(entry) => entries.push(entry),
-                Err(error @ ReadError::Line { .. }) => notes.push(error.to_string()),
-                Err(error) => return Err(error),
+                Ok(entry) => {
+                    is_empty = false;
+                    take(entry)?;
+                }
+                Err(error @ ReadError::Line { .. }) => notes.add(error.to_string()),
+                Err(error) => return Err(error.into()),
             }
-            told(path, entries.len());
         }
-        notes.extend_from_slice(reader.notes());
-        if entries.len() == before {
+        notes.append(reader.notes());
+        if is_empty {
             // The error names the file itself.
-            let name = format!("{}: ", path.display());
+            let name = format!("{}: ", reader.path.display());
             let why = match notes.last() {
                 Some(note) => format!(": {}", note.strip_prefix(&name).unwrap_or(note)),
                 None => String::new(),
             };
-            return Err(ReadError::Nothing {
-                path: path.clone(),
+            let nothing = ReadError::Nothing {
+                path: reader.path,
                 why,
-            });
+            };
+            return Err(nothing.into());
         }
     }
-    Ok((entries, notes))
+    Ok(notes)
 }
 
 /// Entries of one file, one by one: gzip or plain text, whichever it is.
@@ -84,43 +90,55 @@ pub struct Reader {
     decoder: Decoder,
     line: Vec<u8>,
     lines: u64,
-    notes: Vec<String>,
+    /// Lines before this one, in a row, that could not be read.
+    unreadable: u32,
+    notes: Notes,
     done: bool,
 }
 
 impl Reader {
     /// Opens `path`; `-` is standard input.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
-        let open = || -> io::Result<Box<dyn BufRead>> {
-            let mut input: Box<dyn BufRead> = if path == Path::new("-") {
-                Box::new(io::stdin().lock())
-            } else {
-                Box::new(BufReader::new(File::open(path)?))
-            };
-            let is_gzip = input.fill_buf()?.starts_with(&[0x1f, 0x8b]);
-            Ok(if is_gzip {
-                Box::new(BufReader::new(MultiGzDecoder::new(input)))
-            } else {
-                input
-            })
+        if path == Path::new("-") {
+            return Self::of(path, Box::new(io::stdin().lock()));
+        }
+        match File::open(path) {
+            Ok(file) => Self::of(path, Box::new(BufReader::new(file))),
+            Err(error) => Err(ReadError::Io {
+                path: path.to_owned(),
+                error,
+            }),
+        }
+    }
+
+    /// Reads `input`, which errors and notes call `path`.
+    pub fn of(path: &Path, mut input: Box<dyn BufRead>) -> Result<Self, ReadError> {
+        let is_gzip = match input.fill_buf() {
+            Ok(first) => first.starts_with(&[0x1f, 0x8b]),
+            Err(error) => {
+                return Err(ReadError::Io {
+                    path: path.to_owned(),
+                    error,
+                });
+            }
         };
-        let input = open().map_err(|error| ReadError::Io {
-            path: path.to_owned(),
-            error,
-        })?;
+        if is_gzip {
+            input = Box::new(BufReader::new(MultiGzDecoder::new(input)));
+        }
         Ok(Self {
             path: path.to_owned(),
             input,
             decoder: Decoder::new(),
             line: Vec::new(),
             lines: 0,
-            notes: Vec::new(),
+            unreadable: 0,
+            notes: Notes::default(),
             done: false,
         })
     }
 
     /// What should be known of the file: complete after the last entry.
-    pub fn notes(&self) -> &[String] {
+    pub fn notes(&self) -> &Notes {
         &self.notes
     }
 
@@ -142,7 +160,7 @@ impl Reader {
             Ok(_) if self.line.len() as u64 >= LONGEST => {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidData,
-                    "a line longer than 16 MiB",
+                    "a line longer than 4 MiB",
                 ));
             }
             Ok(_) => "cut in the middle of a line",
@@ -162,7 +180,7 @@ impl Reader {
         };
         let path = self.path.display();
         let lines = self.lines;
-        self.notes.push(format!(
+        self.notes.add(format!(
             "{path}: {cut}, after line {lines}; what comes before it is read"
         ));
         Ok(false)
@@ -189,17 +207,14 @@ impl Iterator for Reader {
                 return None;
             }
             match self.decoder.line(&self.line) {
-                Ok(None) => {}
+                Ok(None) => self.unreadable = 0,
                 Ok(Some(entry)) => {
-                    if let Entry::Header(header) = &entry {
-                        let at = |note: &String| {
-                            format!("{}: line {}: {note}", self.path.display(), self.lines)
-                        };
-                        self.notes.extend(header.notes.iter().map(at));
-                    }
+                    self.unreadable = 0;
+                    self.note_header(&entry);
                     return Some(Ok(entry));
                 }
                 Err(error) => {
+                    self.count_unreadable();
                     return Some(Err(ReadError::Line {
                         path: self.path.clone(),
                         error,
@@ -208,5 +223,32 @@ impl Iterator for Reader {
             }
         }
         None
+    }
+}
+
+impl Reader {
+    /// Takes the notes of a header.
+    fn note_header(&mut self, entry: &Entry) {
+        let Entry::Header(header) = entry else {
+            return;
+        };
+        for note in &header.notes {
+            let path = self.path.display();
+            let line = self.lines;
+            self.notes.add(format!("{path}: line {line}: {note}"));
+        }
+    }
+
+    fn count_unreadable(&mut self) {
+        self.unreadable += 1;
+        if self.unreadable < MOST_UNREADABLE {
+            return;
+        }
+        self.done = true;
+        let path = self.path.display();
+        let line = self.lines;
+        self.notes.add(format!(
+            "{path}: {MOST_UNREADABLE} lines in a row, up to line {line}, cannot be read; what comes after them is not read"
+        ));
     }
 }

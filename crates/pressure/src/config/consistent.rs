@@ -26,10 +26,12 @@ impl Config {
                 "gap.stall-cost and gap.refault-cost are both zero: nothing to weigh".to_owned(),
             );
         }
-        if self.recording.files == 0 {
-            return Err(
-                "recording.files = 0: switch it off with recording.enabled = false".to_owned(),
-            );
+        let recording = &self.recording;
+        if recording.size < recording.file_size {
+            return Err(format!(
+                "recording.size = {} is less than one file, recording.file-size = {}; recording.enabled = false keeps none",
+                recording.size, recording.file_size
+            ));
         }
         self.tunables.iter().try_for_each(|tunable| {
             let spec = tunable.knob.spec();

@@ -49,6 +49,8 @@ pub struct Layers {
     names: Vec<String>,
     /// The last that a file says of `protect.enabled`.
     protects: Option<bool>,
+    /// The last that a file says of `recording.files`, unless that file or a later one has `recording.size`.
+    files: Option<u32>,
 }
 
 impl Layers {
@@ -73,6 +75,12 @@ impl Layers {
         Config::deserialize(checked).map_err(wrong)?;
         let merged = Deserializer::from(document);
         let table = Table::deserialize(merged).map_err(wrong)?;
+        let sized = table.get("recording").and_then(|one| one.get("size"));
+        if sized.is_some() {
+            self.files = None;
+        } else {
+            self.files = found.files.or(self.files);
+        }
         overlay(&mut self.merged, table);
         self.protects = found.protects.or(self.protects);
         self.names.push(file.to_owned());
@@ -96,6 +104,7 @@ impl Layers {
             .try_into()
             .map_err(|error: toml::de::Error| wrong(error.to_string()))?;
         renamed::honour_enabled(&mut config, self.protects);
+        renamed::honour_files(&mut config, self.files);
         config.consistent().map_err(wrong)?;
         Ok(config)
     }
@@ -111,9 +120,10 @@ impl Config {
 
     /// The configuration that a recording was made by, of this version or an older one.
     pub(crate) fn recorded(mut value: serde_json::Value) -> serde_json::Result<Self> {
-        let enabled = renamed::modernise_recorded(&mut value);
+        let gone = renamed::modernise_recorded(&mut value);
         let mut config = serde_json::from_value(value)?;
-        renamed::honour_enabled(&mut config, enabled);
+        renamed::honour_enabled(&mut config, gone.protects);
+        renamed::honour_files(&mut config, gone.files);
         Ok(config)
     }
 }

@@ -8,6 +8,7 @@ use super::{Config, Mode};
 use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue, Error};
+use units::Bytes;
 
 /// A key, under its old name and its new one.
 struct Renamed {
@@ -47,6 +48,11 @@ const ENABLED: &str = "enabled";
 const ENABLED_IS_GONE: &str = "protect.enabled is gone: mode = \"protect\" alone protects";
 const DISABLED_IS_GONE: &str = "protect.enabled is gone: false still makes the mode \"protect\" a \
                                 \"guard\"; write mode = \"guard\" instead";
+/// The number of files that was kept, before their size was what counts.
+const RECORDING: &str = "recording";
+const FILES: &str = "files";
+const FILES_IS_GONE: &str = "recording.files is gone: recording.size says how much is kept; without it, so many \
+                             files of recording.file-size are";
 const LOCAL_IS_GONE: &str = "[local] is passed over: the experiment is now the program \
                              warmset-local of the VM lab (warmset-lab run --arms local:WAY)";
 
@@ -59,6 +65,8 @@ pub(super) struct Found {
     pub(super) twice: Option<(usize, String)>,
     /// What `protect.enabled` says, if it is there.
     pub(super) protects: Option<bool>,
+    /// What `recording.files` says, if it is there.
+    pub(super) files: Option<u32>,
 }
 
 /// Puts old keys of a file right. Errors: the text is not TOML.
@@ -95,6 +103,18 @@ pub(super) fn modernise<'t>(
             found.protects = Some(says);
         }
     }
+    if let Some(DeValue::Table(section)) = top.get_mut(RECORDING).map(Spanned::get_mut) {
+        let says = section.get(FILES).and_then(|value| number(value.get_ref()));
+        // Anything but a number stays, and is an error of an unknown key.
+        if let Some(says) = says {
+            let removed = section.remove_entry(FILES);
+            note(
+                removed.map_or(0, |(key, _)| key.span().start),
+                FILES_IS_GONE,
+            );
+            found.files = Some(says);
+        }
+    }
     for renamed in &RENAMED {
         let section = top.get_mut(renamed.section).map(Spanned::get_mut);
         let Some(DeValue::Table(section)) = section else {
@@ -113,12 +133,31 @@ pub(super) fn modernise<'t>(
     Ok((document, found))
 }
 
-/// Puts old keys of a recorded configuration right. Returns what it says of `protect.enabled`.
-pub(super) fn modernise_recorded(config: &mut Value) -> Option<bool> {
-    let top = config.as_object_mut()?;
+fn number(value: &DeValue<'_>) -> Option<u32> {
+    value.as_integer()?.as_str().parse().ok()
+}
+
+/// What a recorded configuration says by keys that are gone.
+#[derive(Debug, Default)]
+pub(super) struct Gone {
+    /// `protect.enabled`.
+    pub(super) protects: Option<bool>,
+    /// `recording.files`.
+    pub(super) files: Option<u32>,
+}
+
+/// Puts old keys of a recorded configuration right.
+pub(super) fn modernise_recorded(config: &mut Value) -> Gone {
+    let Some(top) = config.as_object_mut() else {
+        return Gone::default();
+    };
     top.remove(LOCAL);
-    let section = top.get_mut(PROTECT).and_then(Value::as_object_mut);
-    let enabled = section.and_then(|section| section.remove(ENABLED));
+    let mut gone = |section: &str, key: &str| {
+        let section = top.get_mut(section).and_then(Value::as_object_mut)?;
+        section.remove(key)
+    };
+    let protects = gone(PROTECT, ENABLED).and_then(|enabled| enabled.as_bool());
+    let files = gone(RECORDING, FILES).and_then(|files| files.as_u64());
     for renamed in &RENAMED {
         let section = top.get_mut(renamed.section).and_then(Value::as_object_mut);
         let Some(section) = section else { continue };
@@ -126,7 +165,10 @@ pub(super) fn modernise_recorded(config: &mut Value) -> Option<bool> {
             section.insert(renamed.new.to_owned(), value);
         }
     }
-    enabled.and_then(|enabled| enabled.as_bool())
+    Gone {
+        protects,
+        files: files.and_then(|files| u32::try_from(files).ok()),
+    }
 }
 
 /// Sets the mode that this was while there was `protect.enabled`: without it `protect` did what `guard` does.
@@ -134,6 +176,14 @@ pub(super) fn honour_enabled(config: &mut Config, enabled: Option<bool>) {
     if config.mode == Mode::Protect && enabled == Some(false) {
         config.mode = Mode::Guard;
     }
+}
+
+/// Sets the size that so many recordings had.
+pub(super) fn honour_files(config: &mut Config, files: Option<u32>) {
+    let Some(files) = files else { return };
+    let recording = &mut config.recording;
+    let size = recording.file_size.get().saturating_mul(u64::from(files));
+    recording.size = Bytes::new(size);
 }
 
 impl Renamed {

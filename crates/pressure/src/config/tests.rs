@@ -143,6 +143,27 @@ fn the_second_switch_of_protection_is_honoured_and_said() {
 }
 
 #[test]
+fn a_number_of_files_is_read_as_their_size() {
+    let (notes, config) = read("[recording]\nfile-size = \"2 MiB\"\nfiles = 3\n");
+    assert_eq!(config.recording.size, Bytes::mib(6));
+    assert_eq!(
+        notes,
+        [
+            "warmset.toml:3:1: recording.files is gone: recording.size says how much is kept; without it, so many files of \
+             recording.file-size are"
+        ]
+    );
+    let (_, both) = read("[recording]\nsize = \"32 MiB\"\nfiles = 3\n");
+    assert_eq!(both.recording.size, Bytes::mib(32));
+    assert!(refused("[recording]\nfiles = 0").contains("is less than one file"));
+    assert!(refused("[recording]\nfiles = \"3\"").contains("unknown field `files`"));
+    let mut recorded = serde_json::to_value(Config::default()).unwrap();
+    recorded["recording"]["files"] = 2.into();
+    let recorded = Config::recorded(recorded).unwrap();
+    assert_eq!(recorded.recording.size, Bytes::mib(16));
+}
+
+#[test]
 fn a_recording_of_a_guard_with_the_second_switch_replays_as_it_ran() {
     let recorded = |mode: &str, enabled: bool| {
         let mut config = serde_json::to_value(Config::default()).unwrap();

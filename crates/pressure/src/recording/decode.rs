@@ -8,14 +8,27 @@ use crate::history::History;
 use crate::sample::{Facts, Sample, Wall};
 use crate::scan::ProcessScan;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::time::Duration;
 use units::Span;
 
 /// Characters of a line that an error quotes.
 const QUOTED: usize = 200;
+/// Unknown columns that a note names.
+const NAMED: usize = 10;
+/// Nodes of a machine, at most: the kernel's MAX_NUMNODES where it is configured largest.
+const MOST_NODES: usize = 1024;
+/// Zones, at most: six kinds for each node.
+const MOST_ZONES: usize = 6 * MOST_NODES;
+/// Sizes of huge pages, at most: an architecture has five.
+const MOST_POOLS: usize = 64;
+/// Swap areas, at most: the kernel has fewer than 32 (MAX_SWAPFILES).
+const MOST_SWAPS: usize = 32;
+/// Longest JSON in bytes that is read as a tree of any values; a configuration takes 5 KiB. Such a tree takes up to a hundred
+/// times its text.
+const MOST_TREE: usize = 256 << 10;
 
 /// A line that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -61,15 +74,16 @@ enum Base {
 /// Section and field of a sample; `None` if this version has no such column.
 type Column = Option<(usize, usize)>;
 
+/// Configuration and state stay text until they are read as what they are: a tree of any JSON takes a hundred times its text.
 #[derive(Deserialize)]
-struct HeaderLine {
+struct HeaderLine<'t> {
     facts: Facts,
-    #[serde(default)]
-    config: Value,
+    #[serde(borrow)]
+    config: Option<&'t RawValue>,
     shape: Shape,
     columns: Vec<(String, String)>,
-    #[serde(default)]
-    state: Value,
+    #[serde(borrow)]
+    state: Option<&'t RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -101,7 +115,7 @@ impl Decoder {
             Malformed {
                 line: self.line,
                 what,
-                text: text.chars().take(QUOTED).collect(),
+                text: cut(&text),
             }
         })
     }
@@ -146,7 +160,8 @@ impl Decoder {
         if version < OLDEST {
             return Err(format!("there is no format {version} of a recording,"));
         }
-        let line: HeaderLine = from_json(text)?;
+        let line: HeaderLine<'_> = from_json(text)?;
+        possible(&line.shape)?;
         let mut notes = Vec::new();
         let config = config(line.config, &mut notes);
         let state = state(line.state, version, config.as_ref(), &mut notes);
@@ -246,16 +261,50 @@ fn places(sample: &Sample, names: &[(String, String)], notes: &mut Vec<String>) 
         .map(|((name, _), _)| name.as_str())
         .collect();
     if !unknown.is_empty() {
+        let named: Vec<String> = unknown.iter().take(NAMED).map(|name| cut(name)).collect();
+        let more = match unknown.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
         notes.push(format!(
-            "columns this version does not know are passed over: {}",
-            unknown.join(", ")
+            "columns this version does not know are passed over: {}{more}",
+            named.join(", ")
         ));
     }
     columns
 }
 
-fn config(value: Value, notes: &mut Vec<String>) -> Option<Config> {
-    match Config::recorded(value) {
+/// Errors: more zones, nodes, pools or swap areas than a machine can have. A sample has numbers for each of them.
+fn possible(shape: &Shape) -> Result<(), String> {
+    let parts = [
+        ("zones", shape.zones.len(), MOST_ZONES),
+        ("nodes", shape.nodes.len(), MOST_NODES),
+        ("pools of huge pages", shape.pools.len(), MOST_POOLS),
+        ("swap areas", shape.swaps.len(), MOST_SWAPS),
+    ];
+    for (name, count, most) in parts {
+        if count > most {
+            return Err(format!(
+                "{count} {name}, and no machine has more than {most},"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The start of `text`.
+fn cut(text: &str) -> String {
+    text.chars().take(QUOTED).collect()
+}
+
+fn config(text: Option<&RawValue>, notes: &mut Vec<String>) -> Option<Config> {
+    let text = text.map_or("null", RawValue::get);
+    let read = if text.len() > MOST_TREE {
+        Err("it is too long".to_owned())
+    } else {
+        from_json(text).and_then(|tree| Config::recorded(tree).map_err(|error| error.to_string()))
+    };
+    match read {
         Ok(config) => Some(config),
         Err(error) => {
             notes.push(format!(
@@ -268,12 +317,13 @@ fn config(value: Value, notes: &mut Vec<String>) -> Option<Config> {
 
 /// The state of the decision core in a header of this `version`.
 fn state(
-    value: Value,
+    text: Option<&RawValue>,
     version: u64,
     config: Option<&Config>,
     notes: &mut Vec<String>,
 ) -> Option<History> {
-    let Ok(mut state) = serde_json::from_value::<History>(value) else {
+    let text = text.map_or("null", RawValue::get);
+    let Ok(mut state) = from_json::<History>(text) else {
         notes.push(format!(
             "this recording was made by format {version}; its decision state cannot be read, so \
              decisions are made from a fresh state and may differ"
@@ -289,7 +339,7 @@ fn state(
 /// A decision, without steps of local replacement, which is no part of the guard any more.
 fn decision(text: &str) -> Result<Decision, String> {
     const LOCAL: &str = "\"do\":\"local\"";
-    if !text.contains(LOCAL) {
+    if text.len() > MOST_TREE || !text.contains(LOCAL) {
         return from_json(text);
     }
     let mut value: Value = from_json(text)?;
@@ -299,6 +349,6 @@ fn decision(text: &str) -> Result<Decision, String> {
     serde_json::from_value(value).map_err(|error| error.to_string())
 }
 
-fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+fn from_json<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, String> {
     serde_json::from_str(text).map_err(|error| error.to_string())
 }

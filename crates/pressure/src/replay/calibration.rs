@@ -54,43 +54,67 @@ impl Coverage {
 
 /// Forecasts again over the recorded samples, each compared with what came after it.
 ///
-/// Starts from nothing: what was learnt before the recording is not asked. Cost: that of deciding again.
+/// The same as [`Calibrating`] over all entries.
 pub fn calibrate<'a>(
     entries: impl IntoIterator<Item = &'a Entry>,
 ) -> Result<Calibration, ReplayError> {
-    let mut core: Option<(History, Config)> = None;
-    let mut calibration = Calibration::default();
-    calibration.growth.said = GROWTH_SAYS;
-    let mut samples = 0;
+    let mut calibrating = Calibrating::default();
     for entry in entries {
+        calibrating.take(entry)?;
+    }
+    calibrating.end()
+}
+
+/// Forecasts again, entry by entry, in constant memory.
+///
+/// Starts from nothing: what was learnt before the recording is not asked. Cost: that of deciding again.
+#[derive(Debug, Default)]
+pub struct Calibrating {
+    core: Option<(History, Config)>,
+    demand: Coverage,
+    samples: u64,
+}
+
+impl Calibrating {
+    /// Takes the next entry.
+    ///
+    /// Errors: the first header has no configuration.
+    pub fn take(&mut self, entry: &Entry) -> Result<(), ReplayError> {
         match entry {
-            Entry::Header(header) if core.is_none() => {
+            Entry::Header(header) if self.core.is_none() => {
                 let config = header.config.clone().ok_or(ReplayError::NoConfig)?;
-                calibration.demand.said = critical_share(&config);
-                core = Some((History::new(&header.facts, &config), config));
+                self.demand.said = critical_share(&config);
+                self.core = Some((History::new(&header.facts, &config), config));
             }
             Entry::Sample(sample) => {
-                if let Some((history, config)) = &mut core {
-                    demand(&mut calibration.demand, history, config, sample);
-                    samples += 1;
+                if let Some((history, config)) = &mut self.core {
+                    demand(&mut self.demand, history, config, sample);
+                    self.samples += 1;
                 }
             }
             _ => {}
         }
+        Ok(())
     }
-    let Some((history, _)) = &core else {
-        return Err(ReplayError::TooShort);
-    };
-    if samples < 2 {
-        return Err(ReplayError::TooShort);
+
+    /// How often each kind of forecast came true.
+    ///
+    /// Errors: there were no two samples.
+    pub fn end(self) -> Result<Calibration, ReplayError> {
+        let Some((history, _)) = self.core.filter(|_| self.samples > 1) else {
+            return Err(ReplayError::TooShort);
+        };
+        let Kept { made, held } = history.unreclaimable.kept();
+        let growth = Coverage {
+            said: GROWTH_SAYS,
+            made,
+            held,
+        };
+        Ok(Calibration {
+            growth,
+            demand: self.demand,
+        })
     }
-    let Kept { made, held } = history.unreclaimable.kept();
-    calibration.growth = Coverage {
-        made,
-        held,
-        ..calibration.growth
-    };
-    Ok(calibration)
 }
 
 /// Takes the sample in, and compares its demand with what was forecast before it.

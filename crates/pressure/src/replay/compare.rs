@@ -1,9 +1,9 @@
 //! The closed loop: one machine model for each arm, the same demand for all.
 
 use super::arm::Arm;
-use super::measure::{self, Meter, Outcome, Recorded, Setting};
+use super::measure::{Bursts, Counting, Meter, Outcome, Recorded, Setting};
 use super::reservoir::{Flow, Kswapd, Reservoir};
-use super::trace::{Tick, Trace};
+use super::trace::{Call, Calls, Interval, Opening, Reclaim, Samples, found_factor};
 use super::{RESPONSE, ReplayError};
 use crate::config::{Config, Mode, Predictor};
 use crate::decide;
@@ -70,42 +70,178 @@ pub struct Comparison {
 }
 
 /// Runs every arm over the recorded demand.
+///
+/// The same as a [`Survey`] of all entries, and then [`Modelling`].
 pub fn compare(entries: &[Entry], plan: &Plan<'_>) -> Result<Comparison, ReplayError> {
-    let mut trace = Trace::of(entries)?;
-    let page_size = trace.facts.page_size;
-    let (rate, reclaim_assumed) = trace.reclaim_rate();
-    let found_factor = trace.found_factor()?;
-    let found = setting(trace.ticks[0].sample, page_size, found_factor)?;
-    let kswapd = Kswapd {
-        rate,
-        response: plan.response,
-    };
-    trace.weigh(kswapd);
-    let mut arms = Vec::new();
-    for arm in plan.arms {
-        let control = Control::of(*arm, found_factor, &trace, plan.config)?;
-        let meter = Run::new(control, found, trace.facts).over(&trace.ticks, kswapd)?;
-        arms.push(meter.outcome(arm.to_string(), page_size));
+    let mut survey = Survey::default();
+    for entry in entries {
+        survey.take(entry);
     }
-    let time = trace
-        .ticks
-        .iter()
-        .filter_map(|tick| tick.interval)
-        .map(|interval| interval.time)
-        .sum();
-    Ok(Comparison {
-        kernel: trace.facts.kernel.clone(),
-        samples: trace.ticks.len() as u64,
-        time: Span::new(time),
-        found_factor,
-        found_gap: found.gap.to_bytes(page_size),
-        reclaim: Rate::new(Pages::new(rate).to_bytes(page_size).get()),
-        reclaim_assumed,
-        response: Span::new(plan.response),
-        bursts: measure::bursts(&trace.ticks, found.gap),
-        recorded: measure::recorded(&trace.ticks, page_size),
-        arms,
-    })
+    let mut modelling = survey.model(plan)?;
+    for entry in entries {
+        modelling.take(entry)?;
+    }
+    Ok(modelling.end())
+}
+
+/// A first pass over a recording: what the model needs to know before it begins. Takes constant memory.
+#[derive(Debug, Default)]
+pub struct Survey {
+    samples: Samples,
+    first: Option<Sample>,
+    number: u64,
+    /// Intervals with a known demand.
+    intervals: u64,
+    time: Duration,
+    found_factor: Option<u64>,
+    reclaim: Reclaim,
+    counting: Counting,
+}
+
+impl Survey {
+    /// Takes the next entry.
+    pub fn take(&mut self, entry: &Entry) {
+        match entry {
+            Entry::Header(header) => self.samples.header(header),
+            Entry::Sample(sample) => self.sample(sample),
+            Entry::Decision(_) | Entry::Lost(_) => {}
+        }
+    }
+
+    fn sample(&mut self, sample: &Sample) {
+        if self.samples.opening().is_none() {
+            return;
+        }
+        let interval = self.samples.interval(sample);
+        if let (Some(before), Some(interval)) = (self.samples.last(), interval) {
+            self.intervals += 1;
+            self.time = self.time.saturating_add(interval.time);
+            self.reclaim.interval(before, sample, interval.time);
+            self.counting.interval(before, sample);
+        }
+        self.number += 1;
+        self.found_factor = self.found_factor.or_else(|| found_factor(sample));
+        self.first.get_or_insert_with(|| sample.clone());
+        self.samples.pass(sample);
+    }
+
+    /// The model, ready for the second pass over the same entries.
+    ///
+    /// Errors: no header, no two samples in a row, or numbers that are nowhere known.
+    pub fn model(&self, plan: &Plan<'_>) -> Result<Modelling, ReplayError> {
+        let opening = self.samples.opening().filter(|_| self.number > 1);
+        let opening = opening.ok_or(ReplayError::TooShort)?;
+        let first = self.first.as_ref().ok_or(ReplayError::TooShort)?;
+        if self.intervals == 0 {
+            return Err(ReplayError::Unknown(
+                "nr_free_pages, pgsteal_kswapd and pgsteal_direct",
+            ));
+        }
+        let page_size = opening.facts.page_size;
+        let (rate, reclaim_assumed) = self.reclaim.rate();
+        let found_factor = self
+            .found_factor
+            .ok_or(ReplayError::Unknown("vm.watermark_scale_factor"))?;
+        let found = setting(first, page_size, found_factor)?;
+        let mut runs = Vec::new();
+        for arm in plan.arms {
+            let control = Control::of(*arm, found_factor, opening, plan.config)?;
+            runs.push((*arm, Run::new(control, found, page_size)));
+        }
+        let comparison = Comparison {
+            kernel: opening.facts.kernel.clone(),
+            samples: self.number,
+            time: Span::new(self.time),
+            found_factor,
+            found_gap: found.gap.to_bytes(page_size),
+            reclaim: Rate::new(Pages::new(rate).to_bytes(page_size).get()),
+            reclaim_assumed,
+            response: Span::new(plan.response),
+            bursts: 0,
+            recorded: self.counting.sum(page_size),
+            arms: Vec::new(),
+        };
+        Ok(Modelling {
+            comparison,
+            page_size,
+            found: found.gap,
+            kswapd: Kswapd {
+                rate,
+                response: plan.response,
+            },
+            samples: Samples::default(),
+            calls: Calls::default(),
+            bursts: Bursts::default(),
+            runs,
+        })
+    }
+}
+
+/// The second pass: every arm goes through the recording at the same time. Takes constant memory.
+#[derive(Debug)]
+pub struct Modelling {
+    /// As the survey found it, still without what the model says.
+    comparison: Comparison,
+    page_size: Bytes,
+    /// The gap found.
+    found: Pages,
+    kswapd: Kswapd,
+    samples: Samples,
+    calls: Calls,
+    bursts: Bursts,
+    runs: Vec<(Arm, Run)>,
+}
+
+impl Modelling {
+    /// Takes the next entry.
+    ///
+    /// Errors: a sample without the numbers that watermarks follow from.
+    pub fn take(&mut self, entry: &Entry) -> Result<(), ReplayError> {
+        match entry {
+            Entry::Header(header) => self.samples.header(header),
+            Entry::Sample(sample) => self.sample(sample)?,
+            Entry::Decision(_) | Entry::Lost(_) => {}
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self, sample: &Sample) -> Result<(), ReplayError> {
+        if self.samples.opening().is_none() {
+            return Ok(());
+        }
+        let interval = self.samples.interval(sample);
+        match (self.samples.last(), &interval) {
+            (Some(before), Some(interval)) => {
+                let call = self.calls.call(sample, interval, self.kswapd);
+                self.bursts.call(call, self.found);
+                for (_, run) in &mut self.runs {
+                    run.interval(before, (interval, call), self.kswapd)?;
+                }
+            }
+            _ => {
+                self.calls.clear();
+                for (_, run) in &mut self.runs {
+                    run.begin(sample);
+                }
+            }
+        }
+        for (_, run) in &mut self.runs {
+            run.steer(sample)?;
+        }
+        self.samples.pass(sample);
+        Ok(())
+    }
+
+    /// The table.
+    pub fn end(self) -> Comparison {
+        let arms = self.runs.iter();
+        let arms = arms.map(|(arm, run)| run.meter.outcome(arm.to_string(), self.page_size));
+        Comparison {
+            bursts: self.bursts.count,
+            arms: arms.collect(),
+            ..self.comparison
+        }
+    }
 }
 
 fn marks(sample: &Sample, page_size: Bytes, factor: u64) -> Result<Marks, ReplayError> {
@@ -122,6 +258,7 @@ fn setting(sample: &Sample, page_size: Bytes, factor: u64) -> Result<Setting, Re
 }
 
 /// What sets the factor.
+#[derive(Debug)]
 enum Control {
     Recorded,
     Fixed(u64),
@@ -132,12 +269,12 @@ impl Control {
     fn of(
         arm: Arm,
         found: u64,
-        trace: &Trace<'_>,
+        opening: &Opening,
         config: Option<&Config>,
     ) -> Result<Self, ReplayError> {
         let decider = |predictor: Option<Predictor>| {
             let mut config = config
-                .or(trace.config)
+                .or(opening.config.as_ref())
                 .ok_or(ReplayError::NoConfig)?
                 .clone();
             // A recording made by looking on is asked what acting would have done.
@@ -145,7 +282,7 @@ impl Control {
                 config.mode = Mode::Tune;
             }
             config.predictor = predictor.unwrap_or(config.predictor);
-            Ok(Self::Decide(Box::new(Decider::new(trace.facts, config))))
+            Ok(Self::Decide(Box::new(Decider::new(&opening.facts, config))))
         };
         match arm {
             Arm::Recorded => Ok(Self::Recorded),
@@ -158,9 +295,10 @@ impl Control {
 }
 
 /// One arm on its way through the recording.
-struct Run<'a> {
+#[derive(Debug)]
+struct Run {
     control: Control,
-    facts: &'a Facts,
+    page_size: Bytes,
     /// Factor and gap in force.
     now: Setting,
     meter: Meter,
@@ -184,11 +322,11 @@ impl Sums {
     }
 }
 
-impl<'a> Run<'a> {
-    fn new(control: Control, found: Setting, facts: &'a Facts) -> Self {
+impl Run {
+    fn new(control: Control, found: Setting, page_size: Bytes) -> Self {
         Self {
             control,
-            facts,
+            page_size,
             now: found,
             meter: Meter::from(found),
             reservoir: Reservoir::holding(Pages::ZERO),
@@ -196,32 +334,31 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn over(mut self, ticks: &[Tick<'_>], kswapd: Kswapd) -> Result<Meter, ReplayError> {
-        let mut before: Option<&Sample> = None;
-        for tick in ticks {
-            match (before, &tick.interval) {
-                (Some(before), Some(interval)) => {
-                    let marks = self.marks(before)?;
-                    let flow = self
-                        .reservoir
-                        .flow(marks, kswapd, (interval.demand, interval.time));
-                    self.sums.add(&flow);
-                    self.meter.interval(before.at, interval, self.now, &flow);
-                }
-                _ => {
-                    self.reservoir =
-                        Reservoir::holding(tick.sample.counters.nr_free_pages.unwrap_or_default());
-                }
-            }
-            self.steer(tick.sample)?;
-            before = Some(tick.sample);
-        }
-        Ok(self.meter)
+    /// The machine begins, or begins again, as in `sample`.
+    fn begin(&mut self, sample: &Sample) {
+        let free = sample.counters.nr_free_pages.unwrap_or_default();
+        self.reservoir = Reservoir::holding(free);
+    }
+
+    /// The interval from `before` passes.
+    fn interval(
+        &mut self,
+        before: &Sample,
+        (interval, call): (&Interval, Call),
+        kswapd: Kswapd,
+    ) -> Result<(), ReplayError> {
+        let marks = self.marks(before)?;
+        let demand = (interval.demand, interval.time);
+        let flow = self.reservoir.flow(marks, kswapd, demand);
+        self.sums.add(&flow);
+        self.meter
+            .interval(before.at, (interval, call), self.now, &flow);
+        Ok(())
     }
 
     /// The marks in force on the machine of `sample`.
     fn marks(&self, sample: &Sample) -> Result<Marks, ReplayError> {
-        marks(self.machine(sample), self.facts.page_size, self.now.factor)
+        marks(self.machine(sample), self.page_size, self.now.factor)
     }
 
     /// The machine as this arm has it: the knobs of a deciding arm are its own.
@@ -235,7 +372,7 @@ impl<'a> Run<'a> {
 
     /// Sets the factor for the time after `sample`.
     fn steer(&mut self, sample: &Sample) -> Result<(), ReplayError> {
-        let page_size = self.facts.page_size;
+        let page_size = self.page_size;
         let factor = match &mut self.control {
             Control::Recorded => sample.knobs.now.of(Knob::WatermarkScaleFactor),
             Control::Fixed(factor) => Some(*factor),
@@ -260,6 +397,7 @@ impl<'a> Run<'a> {
 }
 
 /// The decision core on a machine that is partly modelled.
+#[derive(Debug)]
 struct Decider {
     config: Config,
     history: History,

@@ -1,9 +1,11 @@
 //! What an arm cost, and what it prevented.
 
 use super::reservoir::Flow;
-use super::trace::{Interval, Tick, delta};
+use super::thinned::Thinned;
+use super::trace::{Call, Interval, delta};
 use crate::sample::{Counters, Sample};
 use serde::Serialize;
+use std::collections::VecDeque;
 use std::time::Duration;
 use units::{Bytes, Micros, Pages, Span};
 
@@ -14,6 +16,8 @@ const APART: Duration = Duration::from_secs(1);
 /// memory is kept through a calm (`gap.give-back-after`): a raise that is not called for by then
 /// would have been given back.
 const CALLED_FOR: Duration = Duration::from_secs(10);
+/// Raises that wait to be called for, at most: a guard that looks ten times a second makes a hundred in that time.
+const MOST_PENDING: usize = 1024;
 
 /// What one arm came to.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -78,34 +82,37 @@ impl Episodes {
 }
 
 /// Adds up what the kernel counted.
-pub(super) fn recorded(ticks: &[Tick<'_>], page_size: Bytes) -> Recorded {
-    let mut episodes = Episodes::default();
-    let mut sum = Recorded::default();
-    let mut pages = Pages::ZERO;
-    for pair in ticks.windows(2) {
-        if pair[1].interval.is_none() {
-            continue;
-        }
-        let before = pair[0].sample;
-        let after = pair[1].sample;
+#[derive(Debug, Default)]
+pub(super) struct Counting {
+    episodes: Episodes,
+    stalls: u64,
+    stalled: Pages,
+    waited: u64,
+}
+
+impl Counting {
+    pub(super) fn interval(&mut self, before: &Sample, after: &Sample) {
         let stalls = STALLS
             .iter()
             .filter_map(|counter| delta(before, after, counter))
             .sum::<u64>();
         if stalls > 0 {
-            episodes.stall(before.at.get(), after.at.get());
+            self.episodes.stall(before.at.get(), after.at.get());
         }
-        sum.stalls += stalls;
+        self.stalls += stalls;
         let direct = delta(before, after, |counters| counters.pgsteal_direct);
-        pages += Pages::new(direct.unwrap_or(0));
+        self.stalled += Pages::new(direct.unwrap_or(0));
         let waited = waited(after).saturating_sub(waited(before));
-        let pressure = sum.pressure.get().saturating_add(waited);
-        sum.pressure = Micros::new(pressure);
+        self.waited = self.waited.saturating_add(waited);
     }
-    Recorded {
-        episodes: episodes.count,
-        stalled: pages.to_bytes(page_size),
-        ..sum
+
+    pub(super) fn sum(&self, page_size: Bytes) -> Recorded {
+        Recorded {
+            episodes: self.episodes.count,
+            stalls: self.stalls,
+            stalled: self.stalled.to_bytes(page_size),
+            pressure: Micros::new(self.waited),
+        }
     }
 }
 
@@ -137,10 +144,10 @@ pub(super) struct Meter {
     found: Setting,
     last_raise: Option<Duration>,
     /// Raises that demand has not called for yet: when, and the gap before.
-    pending: Vec<(Duration, Pages)>,
+    pending: VecDeque<(Duration, Pages)>,
     in_burst: bool,
     episodes: Episodes,
-    leads: Vec<Duration>,
+    leads: Thinned<Duration>,
     stalled: Pages,
     stalled_time: Duration,
     reclaimed: Pages,
@@ -157,10 +164,10 @@ impl Meter {
         Self {
             found,
             last_raise: None,
-            pending: Vec::new(),
+            pending: VecDeque::new(),
             in_burst: false,
             episodes: Episodes::default(),
-            leads: Vec::new(),
+            leads: Thinned::default(),
             stalled: Pages::ZERO,
             stalled_time: Duration::ZERO,
             reclaimed: Pages::ZERO,
@@ -181,7 +188,11 @@ impl Meter {
         if to.gap > from.gap {
             self.raises += 1;
             self.last_raise = Some(at.get());
-            self.pending.push((at.get(), from.gap));
+            if self.pending.len() == MOST_PENDING {
+                self.pending.pop_front();
+                self.false_alarms += 1;
+            }
+            self.pending.push_back((at.get(), from.gap));
         }
         if to.gap <= self.found.gap {
             self.last_raise = None;
@@ -192,7 +203,7 @@ impl Meter {
     pub(super) fn interval(
         &mut self,
         begin: Span,
-        interval: &Interval,
+        (interval, call): (&Interval, Call),
         setting: Setting,
         flow: &Flow,
     ) {
@@ -208,13 +219,13 @@ impl Meter {
         let nanos = interval.time.as_nanos();
         self.gap_time += u128::from(setting.gap.less(self.found.gap).get()) * nanos;
         self.factor_time += u128::from(setting.factor) * nanos;
-        self.burst(begin, interval, setting);
-        self.judge_raises(now, interval);
+        self.burst(begin, call, setting);
+        self.judge_raises(now, call);
     }
 
     /// Notes how long the gap has stood when a burst begins.
-    fn burst(&mut self, begin: Duration, interval: &Interval, setting: Setting) {
-        let is_burst = exceeds(interval.needed, self.found.gap);
+    fn burst(&mut self, begin: Duration, call: Call, setting: Setting) {
+        let is_burst = exceeds(call.needed, self.found.gap);
         if is_burst && !self.in_burst && setting.gap > self.found.gap {
             let lead = match self.last_raise {
                 Some(raise) => begin.saturating_sub(raise),
@@ -225,10 +236,9 @@ impl Meter {
         self.in_burst = is_burst;
     }
 
-    fn judge_raises(&mut self, now: Duration, interval: &Interval) {
-        let since = interval.needed_since.get();
-        let called_for =
-            |raise: Duration, gap: Pages| since >= raise && exceeds(interval.needed, gap);
+    fn judge_raises(&mut self, now: Duration, call: Call) {
+        let since = call.since.get();
+        let called_for = |raise: Duration, gap: Pages| since >= raise && exceeds(call.needed, gap);
         let before = self.pending.len();
         self.pending.retain(|&(raise, gap)| !called_for(raise, gap));
         let called = before - self.pending.len();
@@ -238,19 +248,15 @@ impl Meter {
     }
 
     /// The sums, in bytes.
-    pub(super) fn outcome(mut self, arm: String, page_size: Bytes) -> Outcome {
-        self.leads.sort_unstable();
+    pub(super) fn outcome(&self, arm: String, page_size: Bytes) -> Outcome {
         let gap_seconds = self.gap_time.saturating_mul(u128::from(page_size.get())) / 1_000_000_000;
         Outcome {
             arm,
             episodes: self.episodes.count,
             stalled: self.stalled.to_bytes(page_size),
             stalled_time: Span::new(self.stalled_time),
-            bursts_met: self.leads.len() as u64,
-            lead: self
-                .leads
-                .get(self.leads.len() / 2)
-                .map(|lead| Span::new(*lead)),
+            bursts_met: self.leads.seen(),
+            lead: self.leads.median().map(Span::new),
             raises: self.raises,
             false_alarms: self.false_alarms,
             gap_seconds: u64::try_from(gap_seconds).unwrap_or(u64::MAX),
@@ -261,18 +267,21 @@ impl Meter {
     }
 }
 
-/// Bursts: times when demand called for more than the gap that was found.
-pub(super) fn bursts(ticks: &[Tick<'_>], found: Pages) -> u64 {
-    let mut before = false;
-    let mut count = 0;
-    for interval in ticks.iter().filter_map(|tick| tick.interval) {
-        let now = exceeds(interval.needed, found);
-        if now && !before {
-            count += 1;
+/// Counts bursts: times when demand called for more than the gap that was found.
+#[derive(Debug, Default)]
+pub(super) struct Bursts {
+    pub(super) count: u64,
+    in_burst: bool,
+}
+
+impl Bursts {
+    pub(super) fn call(&mut self, call: Call, found: Pages) {
+        let now = exceeds(call.needed, found);
+        if now && !self.in_burst {
+            self.count += 1;
         }
-        before = now;
+        self.in_burst = now;
     }
-    count
 }
 
 fn exceeds(demand: i64, gap: Pages) -> bool {

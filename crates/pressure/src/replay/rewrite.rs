@@ -13,28 +13,23 @@ use crate::sample::{Facts, Sample};
 
 /// The text of a recording with the same samples. A decision is written where there was one.
 ///
-/// Errors: no samples, a header without a configuration, or a state that JSON cannot hold.
+/// The same as [`Rewriting`] over all entries. Errors: no samples, a header without a configuration, or a state that
+/// JSON cannot hold.
 pub fn rewrite<'e>(entries: impl IntoIterator<Item = &'e Entry>) -> Result<Vec<u8>, ReplayError> {
-    let mut rewriter = Rewriter::default();
+    let mut rewriting = Rewriting::default();
+    let mut text = Vec::new();
     for entry in entries {
-        match entry {
-            Entry::Header(header) => rewriter.open(header)?,
-            Entry::Sample(sample) => rewriter.sample(sample)?,
-            Entry::Decision(_) => rewriter.decide()?,
-            Entry::Lost(count) => rewriter.encoder.lost(&mut rewriter.text, *count),
-        }
+        rewriting.take(entry, &mut text)?;
     }
-    if rewriter.samples == 0 {
-        return Err(ReplayError::TooShort);
-    }
-    Ok(rewriter.text)
+    rewriting.end()?;
+    Ok(text)
 }
 
+/// Writes a recording anew, entry by entry, in constant memory.
 #[derive(Default)]
-struct Rewriter {
+pub struct Rewriting {
     core: Option<Core>,
     encoder: Encoder,
-    text: Vec<u8>,
     samples: u64,
 }
 
@@ -45,7 +40,28 @@ struct Core {
     history: History,
 }
 
-impl Rewriter {
+impl Rewriting {
+    /// Takes the next entry, and appends its text to `text`.
+    pub fn take(&mut self, entry: &Entry, text: &mut Vec<u8>) -> Result<(), ReplayError> {
+        match entry {
+            Entry::Header(header) => self.open(header),
+            Entry::Sample(sample) => self.sample(sample, text),
+            Entry::Decision(_) => self.decide(text),
+            Entry::Lost(count) => {
+                self.encoder.lost(text, *count);
+                Ok(())
+            }
+        }
+    }
+
+    /// Errors: there was no sample.
+    pub fn end(self) -> Result<(), ReplayError> {
+        if self.samples == 0 {
+            return Err(ReplayError::TooShort);
+        }
+        Ok(())
+    }
+
     /// A header comes before the next sample.
     ///
     /// The history goes on from the samples so far, unless this is another boot: then it is the
@@ -75,7 +91,7 @@ impl Rewriter {
         Ok(())
     }
 
-    fn sample(&mut self, sample: &Sample) -> Result<(), ReplayError> {
+    fn sample(&mut self, sample: &Sample, text: &mut Vec<u8>) -> Result<(), ReplayError> {
         let Some(core) = &mut self.core else {
             return Ok(());
         };
@@ -86,26 +102,20 @@ impl Rewriter {
                 state: &core.history,
                 sample,
             };
-            self.encoder
-                .header(&mut self.text, &opening)
-                .map_err(unwritable)?;
+            self.encoder.header(text, &opening).map_err(unwritable)?;
         }
-        self.encoder
-            .sample(&mut self.text, sample)
-            .map_err(unwritable)?;
+        self.encoder.sample(text, sample).map_err(unwritable)?;
         core.history.push(sample);
         self.samples += 1;
         Ok(())
     }
 
-    fn decide(&mut self) -> Result<(), ReplayError> {
+    fn decide(&mut self, text: &mut Vec<u8>) -> Result<(), ReplayError> {
         let Some(core) = &self.core else {
             return Ok(());
         };
         let decision = decide(&core.config, &core.history);
-        self.encoder
-            .decision(&mut self.text, &decision)
-            .map_err(unwritable)
+        self.encoder.decision(text, &decision).map_err(unwritable)
     }
 }
 

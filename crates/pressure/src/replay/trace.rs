@@ -1,10 +1,10 @@
 //! A recording as intervals of demand.
 
-use super::ReplayError;
 use super::reservoir::Kswapd;
+use super::thinned::Thinned;
 use crate::config::Config;
 use crate::knob::Knob;
-use crate::recording::Entry;
+use crate::recording::Header;
 use crate::sample::{Counters, Facts, Sample};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,6 +13,13 @@ use units::{Pages, Span};
 /// Longest window over which demand is held against a gap. Over a longer time kswapd, which wakes
 /// within a tenth of this, makes good what was taken; a shorter window misses slow bursts.
 const WINDOW: Duration = Duration::from_secs(1);
+
+/// Time without a sample after which nobody looked on: a guard looks every minute at least. What happened in a pause says
+/// nothing of single seconds.
+const PAUSE: Duration = Duration::from_secs(600);
+
+/// Intervals in that window, at most: the guard looks ten times a second. More are of a recording that is not a guard's.
+const MOST_RECENT: usize = 256;
 
 /// Pages per second that kswapd frees where the recording never saw it run: 100 MiB/s of 4 KiB
 /// pages, an assumption that the outcome names as one.
@@ -31,145 +38,161 @@ const OTHERS: [Counter; 2] = [
     |counters| counters.pgsteal_proactive,
 ];
 
-/// A recording, read for the closed loop.
-#[derive(Debug)]
-pub(super) struct Trace<'a> {
-    pub(super) facts: &'a Facts,
-    pub(super) config: Option<&'a Config>,
-    pub(super) ticks: Vec<Tick<'a>>,
-}
-
-/// A sample and what led to it.
-#[derive(Debug)]
-pub(super) struct Tick<'a> {
-    pub(super) sample: &'a Sample,
-    /// `None` at the start, after a reboot, and where a counter is unknown or went back.
-    pub(super) interval: Option<Interval>,
-}
-
 /// The time between two samples.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Interval {
     pub(super) time: Duration,
     /// Gross demand in pages; negative when more was freed than taken.
     pub(super) demand: i64,
-    /// The gap that the last second called for, in pages; see [`Trace::weigh`].
-    pub(super) needed: i64,
-    /// When that call began.
-    pub(super) needed_since: Span,
 }
 
-impl<'a> Trace<'a> {
-    /// Errors: no header, no two samples in a row, or counters that are nowhere known.
-    pub(super) fn of(entries: &'a [Entry]) -> Result<Self, ReplayError> {
-        let mut trace: Option<Self> = None;
-        let mut boot = "";
-        for entry in entries {
-            match entry {
-                Entry::Header(header) => {
-                    boot = &header.facts.boot_id;
-                    let opening = || Trace {
-                        facts: &header.facts,
-                        config: header.config.as_ref(),
-                        ticks: Vec::new(),
-                    };
-                    trace.get_or_insert_with(opening);
-                }
-                Entry::Sample(sample) => {
-                    let Some(trace) = &mut trace else { continue };
-                    let is_same_boot = boot == trace.facts.boot_id;
-                    let interval = match trace.ticks.last() {
-                        Some(last) if is_same_boot => Interval::between(last.sample, sample),
-                        _ => None,
-                    };
-                    trace.ticks.push(Tick { sample, interval });
-                }
-                Entry::Decision(_) | Entry::Lost(_) => {}
-            }
+/// The gap that the last second of a recording called for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call {
+    /// In pages.
+    pub(super) needed: i64,
+    /// When that call began.
+    pub(super) since: Span,
+}
+
+/// The samples of a recording, each with the interval that led to it.
+#[derive(Debug, Default)]
+pub(super) struct Samples {
+    /// What the first header says.
+    opening: Option<Opening>,
+    /// The boot that the last header is of.
+    boot: String,
+    last: Option<Sample>,
+}
+
+/// What a recording begins with.
+#[derive(Debug, Clone)]
+pub(super) struct Opening {
+    pub(super) facts: Facts,
+    pub(super) config: Option<Config>,
+}
+
+impl Samples {
+    pub(super) fn header(&mut self, header: &Header) {
+        self.boot.clone_from(&header.facts.boot_id);
+        let opening = || Opening {
+            facts: header.facts.clone(),
+            config: header.config.clone(),
+        };
+        self.opening.get_or_insert_with(opening);
+    }
+
+    pub(super) fn opening(&self) -> Option<&Opening> {
+        self.opening.as_ref()
+    }
+
+    /// The sample before.
+    pub(super) fn last(&self) -> Option<&Sample> {
+        self.last.as_ref()
+    }
+
+    /// The interval from the sample before to this one; `None` at the start, after a reboot, and where a counter is unknown
+    /// or went back.
+    pub(super) fn interval(&self, sample: &Sample) -> Option<Interval> {
+        let opening = self.opening.as_ref()?;
+        if self.boot != opening.facts.boot_id {
+            return None;
         }
-        let trace = trace
-            .filter(|trace| trace.ticks.len() > 1)
-            .ok_or(ReplayError::TooShort)?;
-        if trace.ticks.iter().all(|tick| tick.interval.is_none()) {
-            return Err(ReplayError::Unknown(
-                "nr_free_pages, pgsteal_kswapd and pgsteal_direct",
-            ));
+        Interval::between(self.last.as_ref()?, sample)
+    }
+
+    /// Goes on from `sample`.
+    pub(super) fn pass(&mut self, sample: &Sample) {
+        match &mut self.last {
+            Some(last) => last.clone_from(sample),
+            None => self.last = Some(sample.clone()),
         }
-        Ok(trace)
+    }
+}
+
+/// How fast kswapd frees, found sample by sample.
+#[derive(Debug, Default)]
+pub(super) struct Reclaim {
+    /// Rates of intervals in which it had to run throughout.
+    throughout: Thinned<u64>,
+    fastest: u64,
+}
+
+impl Reclaim {
+    pub(super) fn interval(&mut self, before: &Sample, after: &Sample, time: Duration) {
+        let stolen = delta(before, after, KSWAPD).unwrap_or(0);
+        let nanos = time.as_nanos().max(1);
+        let rate = u128::from(stolen) * 1_000_000_000 / nanos;
+        let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+        self.fastest = self.fastest.max(rate);
+        if rate > 0 && below_low(before) && below_low(after) {
+            self.throughout.push(rate);
+        }
     }
 
     /// Pages per second that kswapd frees while it runs, and whether that is only assumed.
-    pub(super) fn reclaim_rate(&self) -> (u64, bool) {
-        let mut throughout = Vec::new();
-        let mut fastest = 0;
-        for pair in self.ticks.windows(2) {
-            let Some(interval) = pair[1].interval else {
-                continue;
-            };
-            let before = pair[0].sample;
-            let after = pair[1].sample;
-            let stolen = delta(before, after, KSWAPD).unwrap_or(0);
-            let nanos = interval.time.as_nanos().max(1);
-            let rate = u128::from(stolen) * 1_000_000_000 / nanos;
-            let rate = u64::try_from(rate).unwrap_or(u64::MAX);
-            fastest = fastest.max(rate);
-            if rate > 0 && below_low(before) && below_low(after) {
-                throughout.push(rate);
-            }
+    pub(super) fn rate(&self) -> (u64, bool) {
+        if let Some(median) = self.throughout.median() {
+            return (median, false);
         }
-        throughout.sort_unstable();
-        if let Some(median) = throughout.get(throughout.len() / 2) {
-            return (*median, false);
-        }
-        if fastest > 0 {
-            return (fastest, false);
+        if self.fastest > 0 {
+            return (self.fastest, false);
         }
         (ASSUMED_RATE, true)
     }
+}
 
-    /// Finds for each interval the gap that it called for: what demand took that kswapd could not make good.
+/// Finds for each interval the gap that it called for: what demand took that kswapd could not make good.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    /// Begin and demand of the intervals of the last second.
+    recent: VecDeque<(Span, i64)>,
+}
+
+impl Calls {
+    /// The gap that the second up to `sample` called for, with the interval that led to it.
     ///
     /// `needed = max over windows w ≤ 1 s that end with the interval of  D(w) − R · (w − τ)⁺`, in pages,
     /// with windows of whole intervals, one at least.
-    pub(super) fn weigh(&mut self, kswapd: Kswapd) {
-        let mut recent: VecDeque<(Span, i64)> = VecDeque::new();
-        for tick in &mut self.ticks {
-            let Some(interval) = &mut tick.interval else {
-                recent.clear();
-                continue;
-            };
-            let now = tick.sample.at.get();
-            let begin = Span::new(now.saturating_sub(interval.time));
-            recent.push_back((begin, interval.demand));
-            while recent.len() > 1 && recent[0].0.get() + WINDOW < now {
-                recent.pop_front();
-            }
-            let mut demand = 0_i64;
-            interval.needed = i64::MIN;
-            for &(since, more) in recent.iter().rev() {
-                demand = demand.saturating_add(more);
-                let window = now.saturating_sub(since.get());
-                let freed = kswapd.freed_within(window);
-                let needed = demand.saturating_sub(freed);
-                if needed > interval.needed {
-                    interval.needed = needed;
-                    interval.needed_since = since;
-                }
+    pub(super) fn call(&mut self, sample: &Sample, interval: &Interval, kswapd: Kswapd) -> Call {
+        let now = sample.at.get();
+        let begin = Span::new(now.saturating_sub(interval.time));
+        self.recent.push_back((begin, interval.demand));
+        let is_old = |since: Span| since.get() + WINDOW < now;
+        while self.recent.len() > 1 && is_old(self.recent[0].0) {
+            self.recent.pop_front();
+        }
+        if self.recent.len() > MOST_RECENT {
+            self.recent.pop_front();
+        }
+        let mut demand = 0_i64;
+        let mut call = Call {
+            needed: i64::MIN,
+            since: begin,
+        };
+        for &(since, more) in self.recent.iter().rev() {
+            demand = demand.saturating_add(more);
+            let window = now.saturating_sub(since.get());
+            let freed = kswapd.freed_within(window);
+            let needed = demand.saturating_sub(freed);
+            if needed > call.needed {
+                call = Call { needed, since };
             }
         }
+        call
     }
 
-    /// The factor that was in force before Warmset changed it.
-    pub(super) fn found_factor(&self) -> Result<u64, ReplayError> {
-        const FACTOR: Knob = Knob::WatermarkScaleFactor;
-        for tick in &self.ticks {
-            let knobs = &tick.sample.knobs;
-            if let Some(factor) = knobs.found.of(FACTOR).or(knobs.now.of(FACTOR)) {
-                return Ok(factor);
-            }
-        }
-        Err(ReplayError::Unknown("vm.watermark_scale_factor"))
+    /// The samples do not go on from those before.
+    pub(super) fn clear(&mut self) {
+        self.recent.clear();
     }
+}
+
+/// The factor that was in force before Warmset changed it.
+pub(super) fn found_factor(sample: &Sample) -> Option<u64> {
+    const FACTOR: Knob = Knob::WatermarkScaleFactor;
+    let knobs = &sample.knobs;
+    knobs.found.of(FACTOR).or(knobs.now.of(FACTOR))
 }
 
 fn below_low(sample: &Sample) -> bool {
@@ -183,13 +206,11 @@ fn below_low(sample: &Sample) -> bool {
 impl Interval {
     fn between(before: &Sample, after: &Sample) -> Option<Self> {
         let time = after.since(before);
-        let demand = gross_demand(before, after).filter(|_| !time.is_zero())?;
-        Some(Self {
-            time,
-            demand,
-            needed: 0,
-            needed_since: before.at,
-        })
+        if time.is_zero() || time > PAUSE {
+            return None;
+        }
+        let demand = gross_demand(before, after)?;
+        Some(Self { time, demand })
     }
 }
 

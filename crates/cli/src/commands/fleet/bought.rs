@@ -2,11 +2,12 @@
 //!
 //! The gaps are the recorded one, the one found before the guard changed it, and the one that this version would set. The
 //! model is that of `warmset replay --compare`; its documentation says what it leaves out. Files are modelled one by one
-//! and added up, so that a host with many files takes no more memory than one file.
+//! and added up.
 
-use pressure::recording::Entry;
-use pressure::replay::{Arm, Outcome, Plan, ReplayError, compare};
+use host::recordings::{ReadError, Reader};
+use pressure::replay::{Arm, Outcome, Plan, ReplayError, Survey};
 use serde::Serialize;
+use std::path::Path;
 use units::{Bytes, Span};
 
 /// The stalls of one arm.
@@ -43,15 +44,34 @@ impl Stalls {
 }
 
 impl Bought {
-    /// Adds the entries of a file. Takes as long as making the decisions again and three runs of the model.
-    pub(super) fn add(&mut self, entries: &[Entry]) -> Result<(), ReplayError> {
+    /// Adds a file that was surveyed. Takes as long as three runs of the model.
+    ///
+    /// Errors: the file cannot be read again. The inner error: it says too little for the model.
+    pub(super) fn add(
+        &mut self,
+        survey: &Survey,
+        path: &Path,
+    ) -> Result<Result<(), ReplayError>, ReadError> {
         let plan = Plan::of(&[Arm::Recorded, Arm::Nothing, Arm::Warmset]);
-        let comparison = compare(entries, &plan)?;
-        if let [recorded, nothing, ours] = comparison.arms.as_slice() {
+        let mut modelling = match survey.model(&plan) {
+            Ok(modelling) => modelling,
+            Err(error) => return Ok(Err(error)),
+        };
+        for entry in Reader::open(path)? {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(ReadError::Line { .. }) => continue,
+                Err(error) => return Err(error),
+            };
+            if let Err(error) = modelling.take(&entry) {
+                return Ok(Err(error));
+            }
+        }
+        if let [recorded, nothing, ours] = modelling.end().arms.as_slice() {
             self.as_recorded.add(recorded);
             self.without.add(nothing);
             self.by_this_version.add(ours);
         }
-        Ok(())
+        Ok(Ok(()))
     }
 }

@@ -4,7 +4,7 @@ use super::bought::Bought;
 use super::course::Course;
 use super::numbers::mean;
 use super::source::Source;
-use crate::last_decisions::LastDecisions;
+use crate::last_decisions::News;
 use anyhow::{Result, bail};
 use host::recordings::{ReadError, Reader};
 use pressure::Sample;
@@ -12,17 +12,19 @@ use pressure::config::Mode;
 use pressure::decision::{Action, Notice};
 use pressure::rates::Rates;
 use pressure::recording::{Entry, Header};
-use pressure::replay::{Calibration, calibrate};
+use pressure::replay::{Calibrating, Calibration, Survey};
 use pressure::sample::{Facts, Wall};
 use pressure::scan::{Identity, Signal};
 use pressure::status::Past;
 use serde::Serialize;
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::path::Path;
 use units::{Bytes, Micros, Span};
 
 /// Most events of a host, the last ones: a reader of many hosts reads no more of each.
 const MOST_EVENTS: usize = 20;
+/// Signalled processes that are told from others: a sample has few, and one that has ended does not come again.
+const MOST_SIGNALLED: usize = 64;
 /// Most notes of a host, the first ones: a damaged file can give one for each line.
 const MOST_NOTES: usize = 10;
 
@@ -135,21 +137,26 @@ struct Reading {
     facts: Option<Facts>,
     /// The previous sample, if it is of the same boot.
     before: Option<Sample>,
-    /// Processes that were signalled, with true for SIGKILL.
-    signalled: HashSet<(Identity, bool)>,
+    /// The processes that were signalled last, with true for SIGKILL.
+    signalled: VecDeque<(Identity, bool)>,
 }
 
 impl Reading {
+    /// Reads a file twice: for what happened, and for the model.
     fn file(&mut self, path: &Path) -> Result<()> {
         let mut reader = Reader::open(path)?;
-        let mut entries = Vec::new();
-        let mut decisions = LastDecisions::new(usize::MAX);
+        let mut news = News::new();
+        let mut calibrating = Ok(Calibrating::default());
+        let mut survey = Survey::default();
+        let mut withheld = WithheldTime::default();
         for entry in &mut reader {
             match entry {
                 Ok(entry) => {
                     self.entry(&entry);
-                    decisions.take(entry.clone());
-                    entries.push(entry);
+                    calibrating = calibrating.and_then(|mut one| one.take(&entry).map(|()| one));
+                    survey.take(&entry);
+                    withheld.take(&entry);
+                    self.remember(news.take(entry));
                 }
                 // The error's own text quotes the line, which may have a path in it.
                 Err(ReadError::Line { .. }) => self
@@ -159,14 +166,29 @@ impl Reading {
             }
         }
         let name = format!("{}: ", path.display());
-        for note in reader.notes() {
+        for note in reader.notes().lines() {
             self.host
-                .note(redacted(note.strip_prefix(&name).unwrap_or(note)));
+                .note(redacted(note.strip_prefix(&name).unwrap_or(&note)));
         }
-        for past in decisions.end() {
-            self.remember(&past);
+        self.remember(news.end());
+        if let Ok(calibration) = calibrating.and_then(Calibrating::end) {
+            let before = self.host.forecasts.unwrap_or_default();
+            self.host.forecasts = Some(Calibration {
+                growth: before.growth.and(calibration.growth),
+                demand: before.demand.and(calibration.demand),
+            });
         }
-        self.model(&entries);
+        self.host.cost.withheld_byte_seconds += withheld.byte_seconds;
+        self.model(&survey, path)
+    }
+
+    /// Runs the model of the machine on the recorded demand.
+    fn model(&mut self, survey: &Survey, path: &Path) -> Result<()> {
+        let mut bought = self.host.bought.unwrap_or_default();
+        match bought.add(survey, path)? {
+            Ok(()) => self.host.bought = Some(bought),
+            Err(error) => self.host.note(format!("not modelled: {error}")),
+        }
         Ok(())
     }
 
@@ -211,10 +233,15 @@ impl Reading {
         }
         for victim in &sample.scan.victims {
             let is_kill = victim.signal == Signal::Kill;
+            let signalled = (victim.identity, is_kill);
             // A victim is in every sample until it has ended.
-            if !self.signalled.insert((victim.identity, is_kill)) {
+            if self.signalled.contains(&signalled) {
                 continue;
             }
+            if self.signalled.len() == MOST_SIGNALLED {
+                self.signalled.pop_front();
+            }
+            self.signalled.push_back(signalled);
             match victim.signal {
                 Signal::Term => self.host.cost.asked += 1,
                 Signal::Kill => self.host.cost.killed += 1,
@@ -227,7 +254,8 @@ impl Reading {
     }
 
     /// Keeps kills, proposed kills and warnings as events.
-    fn remember(&mut self, past: &Past) {
+    fn remember(&mut self, past: Option<Past>) {
+        let Some(past) = &past else { return };
         for step in &past.steps {
             if matches!(step.action, Action::Kill { .. }) {
                 self.event(past, past.done, &step.to_string());
@@ -250,43 +278,33 @@ impl Reading {
             text: redacted(text),
         });
     }
-
-    /// Makes the decisions again, and runs the model of the machine on the recorded demand.
-    fn model(&mut self, entries: &[Entry]) {
-        let mut bought = self.host.bought.unwrap_or_default();
-        match bought.add(entries) {
-            Ok(()) => self.host.bought = Some(bought),
-            Err(error) => self.host.note(format!("not modelled: {error}")),
-        }
-        if let Ok(calibration) = calibrate(entries) {
-            let before = self.host.forecasts.unwrap_or_default();
-            self.host.forecasts = Some(Calibration {
-                growth: before.growth.and(calibration.growth),
-                demand: before.demand.and(calibration.demand),
-            });
-        }
-        self.host.cost.withheld_byte_seconds += withheld_byte_seconds(entries);
-    }
 }
 
 /// Withheld memory, summed over the time from each decision's sample to the next.
-fn withheld_byte_seconds(entries: &[Entry]) -> f64 {
-    let mut sum = 0.0;
-    for three in entries.windows(3) {
-        let [
-            Entry::Sample(from),
-            Entry::Decision(decision),
-            Entry::Sample(to),
-        ] = three
-        else {
-            continue;
-        };
-        if let Some(withheld) = decision.forecast.withheld {
-            let elapsed = to.at.get().saturating_sub(from.at.get());
-            sum += withheld.get() as f64 * elapsed.as_secs_f64();
+#[derive(Debug, Default)]
+struct WithheldTime {
+    byte_seconds: f64,
+    /// When the last sample was.
+    at: Option<Span>,
+    /// What is withheld since then.
+    withheld: Option<Bytes>,
+}
+
+impl WithheldTime {
+    fn take(&mut self, entry: &Entry) {
+        match entry {
+            Entry::Sample(sample) => {
+                if let (Some(at), Some(withheld)) = (self.at, self.withheld) {
+                    let elapsed = sample.at.get().saturating_sub(at.get());
+                    self.byte_seconds += withheld.get() as f64 * elapsed.as_secs_f64();
+                }
+                self.at = Some(sample.at);
+                self.withheld = None;
+            }
+            Entry::Decision(decision) => self.withheld = decision.forecast.withheld,
+            Entry::Header(_) | Entry::Lost(_) => self.at = None,
         }
     }
-    sum
 }
 
 impl Cost {
