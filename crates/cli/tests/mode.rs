@@ -113,6 +113,10 @@ fn a_dry_run_changes_nothing() {
         and have warmsetd.service take it over; nothing is changed now
         --- err
     "#]]);
+    let plan = mode(&place, &["guard", "--dry-run", "--json"]).json();
+    assert_eq!(plan["mode"], "guard");
+    assert_eq!(plan["written"], false);
+    assert!(plan["text"].as_str().unwrap().contains("mode = \"guard\""));
     assert_eq!(drop_in(&place), None);
     assert_eq!(asked(&place), Vec::<String>::new());
 }

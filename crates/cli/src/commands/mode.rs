@@ -98,7 +98,11 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     };
     let change = Change::make(choice.mode(), context)?;
     if args.dry_run {
-        change.tell(out)?;
+        if context.form == Form::Json {
+            json(out, &change.plan())?;
+        } else {
+            change.tell(out)?;
+        }
         return Ok(ExitCode::SUCCESS);
     }
     let is_live = context.root == Path::new("/");
@@ -109,6 +113,18 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     change.carry_out(context)?;
     show(context, true, out)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a dry run would do, for programs.
+#[derive(Debug, Serialize)]
+struct Plan<'a> {
+    mode: Mode,
+    /// The file that would be written.
+    file: &'a Path,
+    /// Its new text.
+    text: &'a str,
+    /// Nothing was written.
+    written: bool,
 }
 
 /// A mode that is to be set.
@@ -138,6 +154,15 @@ impl Change {
             toml,
             before,
         })
+    }
+
+    fn plan(&self) -> Plan<'_> {
+        Plan {
+            mode: self.mode,
+            file: &self.file,
+            text: &self.toml,
+            written: false,
+        }
     }
 
     fn tell(&self, out: &mut impl Write) -> Result<()> {
