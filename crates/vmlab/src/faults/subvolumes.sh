@@ -37,7 +37,9 @@ env WARMSET_UNTIL=99999999 /lab/guest work touch 310 >/dev/null 2>&1 &
 touch=$!
 has_it_all() { [ "$(awk '/VmRSS/ {print $2}' "/proc/$touch/status")" -gt 310000 ]; }
 within 300 has_it_all || fail "there is not so much memory"
+# Both files are to be held at once, which is more than a tenth of memory.
 guard protect '[protect]
+budget = "25 %"
 programs = []'
 env WARMSET_UNTIL=99999999 /lab/guest work stream "$disk/huge" >/dev/null 2>&1 &
 stream=$!
