@@ -8,12 +8,10 @@ mod place;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use place::{Place, Said};
-use pressure::recording::{Encoder, Opening};
 use pressure::sample::{Sample, Wall, Zone};
-use pressure::{Config, History, decide};
 use std::io::Write;
 use std::process::Command;
-use testsupport::facts;
+use testsupport::recorded;
 use units::terminal::is_dangerous;
 use units::{Pages, Span};
 
@@ -61,11 +59,7 @@ fn read(name: &str, recording: &[u8]) -> Vec<Said> {
 
 /// A recording of this many samples, a second apart, with a decision after each.
 fn recording(samples: u64, apart: u64) -> Vec<u8> {
-    let config = Config::default();
-    let mut history = History::new(&facts(), &config);
-    let mut encoder = Encoder::new();
-    let mut text = Vec::new();
-    for number in 0..samples {
+    let sample = |number: u64| {
         let mut sample = Sample {
             at: Span::secs(number.saturating_mul(apart)),
             wall: Wall(1_795_225_685_000 + number * 1000),
@@ -75,21 +69,9 @@ fn recording(samples: u64, apart: u64) -> Vec<u8> {
         sample.counters.nr_free_pages = Some(Pages::new(10_000 + number % 7));
         sample.counters.pgsteal_kswapd = Some(number);
         sample.counters.pgsteal_direct = Some(0);
-        if number == 0 {
-            let opening = Opening {
-                facts: &facts(),
-                config: &config,
-                state: &history,
-                sample: &sample,
-            };
-            encoder.header(&mut text, &opening).unwrap();
-        }
-        encoder.sample(&mut text, &sample).unwrap();
-        history.push(&sample);
-        let decision = decide(&config, &history);
-        encoder.decision(&mut text, &decision).unwrap();
-    }
-    text
+        sample
+    };
+    recorded((0..samples).map(sample))
 }
 
 /// A recording whose header has this text in place of another.

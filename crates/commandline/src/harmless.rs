@@ -12,12 +12,20 @@ const COLOURS: [&str; 5] = ["\x1b[0m", "\x1b[1m", "\x1b[32m", "\x1b[33m", "\x1b[
 #[derive(Debug)]
 pub struct Harmless<W: Write> {
     inner: W,
+    colours: &'static [&'static str],
 }
 
 impl<W: Write> Harmless<W> {
-    /// Writes to `inner`.
+    /// Writes to `inner`, with our own colours.
     pub const fn new(inner: W) -> Self {
-        Self { inner }
+        let colours = &COLOURS;
+        Self { inner, colours }
+    }
+
+    /// Writes to `inner`, without any colour.
+    const fn plain(inner: W) -> Self {
+        let colours = &[];
+        Self { inner, colours }
     }
 
     fn text(&mut self, text: &str) -> io::Result<()> {
@@ -25,7 +33,10 @@ impl<W: Write> Harmless<W> {
         while let Some(at) = rest.find(is_refused) {
             let (plain, tail) = rest.split_at(at);
             self.inner.write_all(plain.as_bytes())?;
-            let colour = COLOURS.iter().find(|colour| tail.starts_with(**colour));
+            let colour = self
+                .colours
+                .iter()
+                .find(|colour| tail.starts_with(**colour));
             if let Some(colour) = colour {
                 self.inner.write_all(colour.as_bytes())?;
                 rest = &tail[colour.len()..];
@@ -62,32 +73,22 @@ impl<W: Write> Write for Harmless<W> {
     }
 }
 
-/// Standard error for text.
+/// Standard error for text, which has no colours.
 pub fn stderr() -> Harmless<Stderr> {
-    Harmless::new(io::stderr())
-}
-
-/// `text` without characters that could control a terminal.
-pub fn harmless(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
-        if is_refused(character) {
-            shown.push_str(&Escape(character).to_string());
-        } else {
-            shown.push(character);
-        }
-    }
-    shown
+    Harmless::plain(io::stderr())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn written(bytes: &[u8]) -> String {
-        let mut out = Harmless::new(Vec::new());
+    fn by(mut out: Harmless<Vec<u8>>, bytes: &[u8]) -> String {
         out.write_all(bytes).unwrap();
         String::from_utf8(out.inner).unwrap()
+    }
+
+    fn written(bytes: &[u8]) -> String {
+        by(Harmless::new(Vec::new()), bytes)
     }
 
     #[test]
@@ -95,7 +96,8 @@ mod tests {
         let evil = "a\x1b]0;title\x07b\rc\u{9b}2Jd\u{202e}e\x7f";
         let escaped = "a\\x1b]0;title\\x07b\\x0dc\\u009b2Jd\\u202ee\\u007f";
         assert_eq!(written(evil.as_bytes()), escaped);
-        assert_eq!(harmless(evil), escaped);
+        let plain = Harmless::plain(Vec::new());
+        assert_eq!(by(plain, evil.as_bytes()), escaped);
         assert_eq!(written(b"a\xff\xfeb"), "a\\xff\\xfeb");
     }
 
@@ -104,6 +106,8 @@ mod tests {
         let text = "\x1b[1mgap\x1b[0m\t24 MiB\nü → \x1b[1;31mfull\x1b[0m\n";
         assert_eq!(written(text.as_bytes()), text);
         assert_eq!(written(b"\x1b[2J\x1b[31m"), "\\x1b[2J\\x1b[31m");
+        let plain = Harmless::plain(Vec::new());
+        assert_eq!(by(plain, b"\x1b[32m"), "\\x1b[32m");
     }
 
     #[test]

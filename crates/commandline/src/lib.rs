@@ -12,5 +12,5 @@ pub mod program;
 pub mod progress;
 
 pub use context::{Context, Form, NO_GUARD, RUN_DIRECTORY};
-pub use harmless::{Harmless, harmless, stderr};
+pub use harmless::{Harmless, stderr};
 pub use json::{json, json_line};

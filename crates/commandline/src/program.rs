@@ -1,6 +1,6 @@
 //! The frame of a program: from its arguments to its exit code.
 
-use crate::harmless::{Harmless, harmless};
+use crate::harmless::{Harmless, stderr};
 use crate::hinted::Hinted;
 use crate::{Context, Form};
 use anyhow::Result;
@@ -63,12 +63,11 @@ fn with_output(subcommand: impl FnOnce(&mut Output) -> Result<ExitCode>) -> Resu
 
 /// Prints an error with its hint, and returns its exit code.
 fn report_error(error: &anyhow::Error) -> ExitCode {
-    let what = format!("{error:#}");
-    let _ = writeln!(io::stderr(), "error: {}", harmless(&what));
+    let _ = writeln!(stderr(), "error: {error:#}");
     let Some(hinted) = error.downcast_ref::<Hinted>() else {
         return ExitCode::FAILURE;
     };
-    let _ = writeln!(io::stderr(), "hint: {}", harmless(&hinted.hint));
+    let _ = writeln!(stderr(), "hint: {}", hinted.hint);
     ExitCode::from(hinted.code)
 }
 

@@ -2,12 +2,11 @@
 //! `holds restore ROOT` puts back what such a one has left. A test lets it fail at each of its system calls.
 
 use host::{Applied, Machine, Permission, Places, restore};
-use pressure::decision::{Action, Attention, Decision, Forecast, Phase, Reason, Step};
+use pressure::decision::{Action, Decision, Reason, Step};
 use pressure::knob::Knob;
 use pressure::{Config, Sample};
 use std::path::Path;
 use std::process::ExitCode;
-use units::Span;
 
 /// What is set: within the range of each.
 const SET: [(Knob, u64); 2] = [(Knob::WatermarkScaleFactor, 240), (Knob::Swappiness, 1)];
@@ -51,12 +50,8 @@ fn set(places: &Places) -> Result<bool, host::Error> {
             Some(Step { action, why })
         });
         let outcome = machine.act(&Decision {
-            phase: Phase::Guarding,
-            forecast: Forecast::default(),
             steps: steps.collect(),
-            notices: [].into_iter().collect(),
-            patience: Span::secs(1),
-            attention: Attention::Rest,
+            ..testsupport::decision()
         });
         is_done &= outcome.steps() == [Applied::Written, Applied::Written];
     }

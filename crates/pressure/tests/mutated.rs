@@ -3,12 +3,11 @@
 use pressure::config::Layers;
 use pressure::groups::Answer;
 use pressure::import::{Legacy, legacy};
-use pressure::recording::{Encoder, Entry, Opening, decode};
+use pressure::recording::{Entry, decode};
 use pressure::replay::{Arm, Calibrating, Deciding, Plan, Rewriting, Survey};
 use pressure::sample::{Sample, Zone};
 use pressure::users::{Reply, Tell};
-use pressure::{Config, History, decide};
-use testsupport::{facts, mutated};
+use testsupport::{mutated, recorded};
 use units::{Bytes, Pages, Span};
 
 /// A recording of an older version, as it was written then.
@@ -16,11 +15,7 @@ const OLDER: &[u8] = include_bytes!("../src/recording/format-1.rec");
 
 /// A recording of this version.
 fn recording() -> Vec<u8> {
-    let config = Config::default();
-    let mut history = History::new(&facts(), &config);
-    let mut encoder = Encoder::new();
-    let mut text = Vec::new();
-    for second in 0..4 {
+    let sample = |second| {
         let mut sample = Sample {
             at: Span::secs(second),
             ..Sample::default()
@@ -31,21 +26,10 @@ fn recording() -> Vec<u8> {
         sample.counters.nr_free_pages = Some(Pages::new(9000 - 2000 * second));
         sample.counters.pgsteal_kswapd = Some(1000 * second);
         sample.counters.pgsteal_direct = Some(7 * second);
-        if second == 0 {
-            let opening = Opening {
-                facts: &facts(),
-                config: &config,
-                state: &history,
-                sample: &sample,
-            };
-            encoder.header(&mut text, &opening).expect("a header");
-        }
-        encoder.sample(&mut text, &sample).expect("it fits");
-        history.push(&sample);
-        let decision = decide(&config, &history);
-        encoder.decision(&mut text, &decision).expect("a decision");
-    }
-    encoder.lost(&mut text, 3);
+        sample
+    };
+    let mut text = recorded((0..4).map(sample));
+    text.extend(b"lost\t3\n");
     text
 }
 

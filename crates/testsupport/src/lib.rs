@@ -10,8 +10,10 @@ pub mod terminal;
 use arrayvec::ArrayVec;
 use pressure::config::{Mode, Predictor};
 use pressure::decision::{Attention, Decision, Forecast, Phase};
+use pressure::recording::{Encoder, Opening};
 use pressure::sample::{Cgroups, Facts, Sample, Wall};
 use pressure::status::{Status, Tally};
+use pressure::{Config, History, decide};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -41,6 +43,30 @@ pub fn decision() -> Decision {
         patience: Span::secs(5),
         attention: Attention::Rest,
     }
+}
+
+/// The text of a recording of these samples, with what the default configuration decides after each.
+pub fn recorded(samples: impl IntoIterator<Item = Sample>) -> Vec<u8> {
+    let config = Config::default();
+    let mut history = History::new(&facts(), &config);
+    let mut encoder = Encoder::new();
+    let mut text = Vec::new();
+    for sample in samples {
+        if !encoder.fits(&sample) {
+            let opening = Opening {
+                facts: &facts(),
+                config: &config,
+                state: &history,
+                sample: &sample,
+            };
+            encoder.header(&mut text, &opening).expect("a header");
+        }
+        encoder.sample(&mut text, &sample).expect("it fits");
+        history.push(&sample);
+        let decision = decide(&config, &history);
+        encoder.decision(&mut text, &decision).expect("a decision");
+    }
+    text
 }
 
 /// A guard that runs and has read nothing yet.

@@ -146,14 +146,17 @@ impl Reading {
     fn file(&mut self, path: &Path) -> Result<()> {
         let mut reader = Reader::open(path)?;
         let mut news = News::new();
-        let mut calibrating = Ok(Calibrating::default());
+        let mut calibrating = Calibrating::default();
+        let mut can_calibrate = true;
         let mut survey = Survey::default();
         let mut withheld = WithheldTime::default();
         for entry in &mut reader {
             match entry {
                 Ok(entry) => {
                     self.entry(&entry);
-                    calibrating = calibrating.and_then(|mut one| one.take(&entry).map(|()| one));
+                    if calibrating.take(&entry).is_err() {
+                        can_calibrate = false;
+                    }
                     survey.take(&entry);
                     withheld.take(&entry);
                     self.remember(news.take(entry));
@@ -171,7 +174,8 @@ impl Reading {
                 .note(redacted(note.strip_prefix(&name).unwrap_or(&note)));
         }
         self.remember(news.end());
-        if let Ok(calibration) = calibrating.and_then(Calibrating::end) {
+        let calibration = calibrating.end().ok().filter(|_| can_calibrate);
+        if let Some(calibration) = calibration {
             let before = self.host.forecasts.unwrap_or_default();
             self.host.forecasts = Some(Calibration {
                 growth: before.growth.and(calibration.growth),
