@@ -203,10 +203,10 @@ bench: build
 	bench/python.sh
 	bench/sweep.sh $(TARGET)/release
 
-# Needs a nightly compiler and cargo-fuzz. `make test` reads the inputs that it keeps.
-## fuzz the trace parsers for SECONDS, 600 by default
+# Needs a nightly compiler and cargo-fuzz. `make test` changes and reads the inputs that are kept.
+## fuzz PARSER, by default every parser, for SECONDS each, 600 by default, or with RUNS inputs
 fuzz:
-	cd fuzz && $(CARGO) +nightly fuzz run traces -- -max_total_time=$(or $(SECONDS),600) -max_len=4096 -timeout=10
+	FUZZ_SECONDS="$(SECONDS)" FUZZ_RUNS="$(RUNS)" fuzz/run $(PARSER)
 
 ## remove what was built
 clean:

@@ -55,6 +55,11 @@ const INDEX: &str = "warmsetd keeps this machine's warm set in memory.\n\n\
     /status   what it sees, expects, does and did, as JSON\n\
     /metrics  the same in numbers, for Prometheus\n";
 
+/// Returns true if these bytes are a request that gets a page.
+pub fn gets_a_page(bytes: &[u8]) -> bool {
+    matches!(http::read(bytes), Some(Ok(request)) if request.host_is_local)
+}
+
 /// The running server. Dropping it closes the sockets, and removes the socket's file and the textfile.
 ///
 /// Dropping takes no longer than one renewal of the textfile, whatever a client does.

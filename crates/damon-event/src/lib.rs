@@ -103,14 +103,6 @@ mod tests {
     }
 
     #[test]
-    fn mutated_lines_are_survived() {
-        let kept = b" kdamond.0-77 [000] ..... 82877.315633: damon_aggregated: target_id=1 nr_regions=17 4096-8192: 3 0";
-        testsupport::mutated::each(&[kept], |line| {
-            let _ = Region::of(line);
-        });
-    }
-
-    #[test]
     fn another_line_is_none_and_a_damaged_one_an_error() {
         for line in [
             "",

@@ -27,3 +27,4 @@ pub use hook::{become_hook, end_with_parent};
 pub use probe::{probe_guard, probe_holder};
 pub use serve::serve;
 pub use thaw::wait_and_thaw;
+pub use tracepoint::tells_an_event;

@@ -35,7 +35,12 @@ fn every_parser_has_a_corpus_with_a_good_input_and_every_corpus_a_parser() {
     for parser in PARSERS {
         let inputs = kept(parser);
         let good = inputs.iter().filter(|input| (parser.read)(input)).count();
-        assert!(good > 0, "{}: none of {} is good", parser.name, inputs.len());
+        assert!(
+            good > 0,
+            "{}: none of {} is good",
+            parser.name,
+            inputs.len()
+        );
         names.insert(parser.name.to_owned());
     }
     let directories = fs::read_dir(corpus("")).expect("the corpora").flatten();

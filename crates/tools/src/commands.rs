@@ -7,7 +7,7 @@ mod convert;
 mod curve;
 mod policies;
 mod simulate;
-mod sweep;
+pub(crate) mod sweep;
 mod synth;
 mod together;
 mod trace;

@@ -52,6 +52,8 @@ pub fn examples() -> &'static commandline::examples::Examples {
     EXAMPLES
 }
 
+pub use commands::sweep::is_sweep;
+
 /// Runs the program with these arguments, its own name first.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let parsed = command()

@@ -346,18 +346,6 @@ mod tests {
         prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
     }
 
-    #[test]
-    fn mutated_requests_are_survived() {
-        let kept: [&[u8]; 3] = [
-            b"GET /metrics HTTP/1.1\r\nHost: localhost:9750\r\nAccept: application/openmetrics-text\r\n\r\n",
-            b"GET /status HTTP/1.0\n\n",
-            b"GET http://[::1]:9750/metrics?a=b HTTP/1.1\r\nhost: [::1]:9750\r\n\r\n",
-        ];
-        testsupport::mutated::each(&kept, |request| {
-            let _ = read(request);
-        });
-    }
-
     proptest! {
         #[test]
         fn any_bytes_are_read_and_more_do_not_change_an_answer(bytes in bytes(), more in bytes()) {

@@ -12,6 +12,7 @@ mod merge;
 mod plan;
 mod result;
 mod run;
+mod sweep_file;
 mod task;
 
 use crate::ui::{Context, Form, json};
@@ -19,6 +20,11 @@ use anyhow::Result;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// Returns true if this text is a sweep that can be planned, its traces apart.
+pub fn is_sweep(text: &str) -> bool {
+    sweep_file::Sweep::parse(text).is_ok_and(|sweep| sweep.labels().is_ok())
+}
 
 /// Simulate many traces, policies and sizes, on one machine or many
 ///

@@ -1,65 +1,13 @@
-//! A sweep, and its tasks.
+//! The tasks of a sweep.
 
-use super::task::{FORM, How, Task, What, Work, open, sha256};
+use super::sweep_file::{Clock, Curve, Sweep};
+use super::task::{FORM, How, Task, What, Work, is_id, open, sha256};
 use crate::ui::atomic_file;
 use anyhow::{Context as _, Result, ensure};
-use serde::Deserialize;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use workingset::Batch;
-use workingset::policy::Choice;
-
-/// A sweep file.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Sweep {
-    /// Files, relative to the sweep's directory.
-    traces: Vec<PathBuf>,
-    #[serde(default)]
-    policies: Vec<String>,
-    #[serde(default)]
-    capacities: Vec<String>,
-    /// By policy and option, the values to run: every combination is run.
-    #[serde(default)]
-    parameters: BTreeMap<String, BTreeMap<String, Vec<f64>>>,
-    #[serde(default)]
-    curve: Curve,
-    format: Option<String>,
-    #[serde(default = "page")]
-    page_size: u64,
-    #[serde(default)]
-    clock: Clock,
-}
-
-/// How LRU's curve of each trace is divided into tasks.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Curve {
-    /// Number of parts by time; the result is exact.
-    #[serde(default)]
-    chunks: u64,
-    /// All traces are pieces of one, in their order; the result is exact.
-    #[serde(default)]
-    pieces: bool,
-    /// Number of parts by the hash of the page; the result is an estimate.
-    #[serde(default)]
-    classes: u64,
-}
-
-/// The unit of time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Clock {
-    #[default]
-    References,
-    Trace,
-}
-
-/// The default page size, in bytes.
-fn page() -> u64 {
-    4096
-}
 
 /// Writes the tasks of a sweep and the list of them; returns the files of the tasks, in their order.
 ///
@@ -67,7 +15,7 @@ fn page() -> u64 {
 pub(super) fn plan(path: &Path, directory: &Path) -> Result<Vec<PathBuf>> {
     let name = path.display();
     let text = fs::read_to_string(path).with_context(|| format!("{name}: cannot read"))?;
-    let sweep: Sweep = toml::from_str(&text).map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
+    let sweep = Sweep::parse(&text).with_context(|| name.to_string())?;
     let base = path.parent().unwrap_or(Path::new(""));
     let tasks = tasks(&sweep, base).with_context(|| name.to_string())?;
     let into = directory.join("tasks");
@@ -100,6 +48,14 @@ pub(super) fn planned(directory: &Path) -> Result<Vec<PathBuf>> {
     let text = fs::read(&path).with_context(|| format!("{}: cannot read", path.display()))?;
     let ids: Vec<String> = serde_json::from_slice(&text)
         .with_context(|| format!("{}: not the plan of a sweep", path.display()))?;
+    for id in &ids {
+        // A name becomes a path, so that it must not lead out of the directory.
+        ensure!(
+            is_id(id),
+            "{}: {id:?} is not the name of a task",
+            path.display()
+        );
+    }
     Ok(task_files(directory, &ids))
 }
 
@@ -111,17 +67,7 @@ fn task_files(directory: &Path, ids: &[String]) -> Vec<PathBuf> {
 }
 
 fn tasks(sweep: &Sweep, directory: &Path) -> Result<Vec<Task>> {
-    let policies = policies(sweep)?;
-    ensure!(
-        policies.is_empty() == sweep.capacities.is_empty(),
-        "policies need capacities, and capacities need policies"
-    );
-    ensure!(!sweep.traces.is_empty(), "the sweep has no traces");
-    let draws = sweep.curve.pieces || sweep.curve.chunks + sweep.curve.classes > 0;
-    ensure!(
-        !policies.is_empty() || draws,
-        "the sweep has nothing to do: add policies or a curve"
-    );
+    let policies = sweep.labels()?;
     let how = How {
         format: sweep.format.clone(),
         page_size: sweep.page_size,
@@ -161,37 +107,6 @@ fn tasks(sweep: &Sweep, directory: &Path) -> Result<Vec<Task>> {
     }
     tasks.append(&mut pieces);
     Ok(tasks)
-}
-
-/// The labels of the policies, one for each combination of parameters.
-fn policies(sweep: &Sweep) -> Result<Vec<String>> {
-    let mut labels = Vec::new();
-    for choice in Choice::list(&sweep.policies)? {
-        let mut choices = vec![choice.label()];
-        for (option, values) in sweep.parameters.get(choice.spec.name).into_iter().flatten() {
-            choices = with_each_value(&choices, option, values);
-        }
-        for label in choices {
-            labels.push(Choice::parse(&label)?.label());
-        }
-    }
-    let is_unused = |name: &&String| labels.iter().all(|label| !label.starts_with(*name));
-    if let Some(unused) = sweep.parameters.keys().find(is_unused) {
-        anyhow::bail!("parameters of {unused}, which is not a policy of the sweep");
-    }
-    Ok(labels)
-}
-
-/// Each label with each value of an option.
-fn with_each_value(labels: &[String], option: &str, values: &[f64]) -> Vec<String> {
-    let mut all = Vec::new();
-    for label in labels {
-        let separator = if label.contains(':') { ',' } else { ':' };
-        for value in values {
-            all.push(format!("{label}{separator}{option}={value}"));
-        }
-    }
-    all
 }
 
 /// The parts of LRU's curve of a trace: by time, then by class.

@@ -58,12 +58,20 @@ pub(super) enum Work {
 
 /// Version of the format of tasks that this program reads and writes.
 pub(super) const FORM: u32 = 1;
+/// Digits of a task's name: 128 bits of a hash.
+const ID: usize = 32;
+
+/// Returns true if this can be the name of a task.
+pub(super) fn is_id(text: &str) -> bool {
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    text.len() == ID && text.bytes().all(is_digit)
+}
 
 impl Task {
     /// The task's name: the first 128 bits of the hash, in hexadecimal.
     pub(super) fn id(&self) -> Result<String> {
         let hash = hex(&Sha256::digest(serde_json::to_vec(&self.what)?));
-        Ok(hash[..32].to_owned())
+        Ok(hash[..ID].to_owned())
     }
 
     /// Reads a task from its file.
