@@ -6,7 +6,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: help python documented notice report fleet kubernetes packages release dist links site cargo-install lab smoke vm kernel kernel-check results decisions run test setup setup-test setup-kernel guard build install uninstall format lint clippy density commits licences urls shell-lint unit-test doc msrv live unit deb-test pages deb lab-deb bench fuzz clean
+.PHONY: help python documented notice report fleet kubernetes packages supply-chain release dist links site cargo-install lab smoke vm kernel kernel-check results decisions run test setup setup-test setup-kernel guard build install uninstall format lint clippy density commits licences urls shell-lint unit-test doc msrv live unit deb-test pages deb lab-deb bench fuzz clean
 .NOTPARALLEL:
 
 ## list the targets
@@ -18,7 +18,7 @@ run: guard
 	@packaging/run $(TARGET)/release $(ARGS)
 
 ## set up, and run everything that CI runs
-test: setup-test format lint shell-lint links unit-test doc build cargo-install report documented notice fleet python live unit deb-test packages kubernetes lab kernel-check smoke msrv
+test: setup-test format lint shell-lint links unit-test doc build cargo-install report documented notice fleet python live unit deb-test packages supply-chain kubernetes lab kernel-check smoke msrv
 	@echo "make test: all passed"
 
 ## install what a build needs
@@ -181,6 +181,11 @@ deb-test: deb
 ## compare what make install, the Debian packages, PKGBUILD, the rpm spec, APKBUILD and the Nix expression install
 packages: deb
 	packaging/tests/packages.sh $(TARGET)
+
+## test the list of what is in the programs, and the signature of sums
+supply-chain: build
+	packaging/tests/sbom.sh $(TARGET)
+	packaging/tests/sign.sh
 
 ## make static archives, the Debian packages and the wheel in target/dist, with their checksums
 dist: deb
