@@ -6,7 +6,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: help python documented notice report fleet kubernetes packages supply-chain release dist links site cargo-install lab smoke vm kernel kernel-check results decisions run test setup setup-test setup-kernel guard build install uninstall format lint clippy density commits licences urls shell-lint unit-test doc msrv live unit deb-test pages deb lab-deb bench fuzz clean
+.PHONY: help python documented notice report fleet kubernetes packages supply-chain advisories release dist links site cargo-install lab smoke vm kernel kernel-check results decisions run test setup setup-test setup-kernel guard build install uninstall format lint clippy density commits licences urls shell-lint unit-test doc msrv live unit deb-test pages deb lab-deb bench fuzz clean
 .NOTPARALLEL:
 
 ## list the targets
@@ -182,10 +182,16 @@ deb-test: deb
 packages: deb
 	packaging/tests/packages.sh $(TARGET)
 
-## test the list of what is in the programs, and the signature of sums
+## test the list of what is in the programs, the signature of sums, and the check of advisories
 supply-chain: build
 	packaging/tests/sbom.sh $(TARGET)
 	packaging/tests/sign.sh
+	python3 packaging/tests/crates.py $(TARGET)
+
+# Not a part of `make test`: its database comes from the network. ADVISORY_DB is a copy that is here already.
+## compare the crates with the RustSec database of known vulnerabilities; see docs/releasing.md
+advisories:
+	lint/advisories.py $(TARGET) $(if $(ADVISORY_DB),--database $(ADVISORY_DB))
 
 ## make static archives, the Debian packages and the wheel in target/dist, with their checksums
 dist: deb

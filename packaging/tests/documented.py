@@ -39,6 +39,7 @@ ELSEWHERE = {
     "make deb": "packaging/tests/deb.sh builds and installs them",
     "make dist": "compiles for other machines where it can; made for a release",
     "make supply-chain": "a step of make test",
+    "make advisories": "needs the RustSec database; packaging/tests/crates.py runs it with small ones",
     "packaging/sbom check": "packaging/tests/sbom.sh",
     "ssh-keygen -Y verify": "packaging/tests/sign.sh runs these lines of the page",
     "sha256sum --check": "packaging/tests/sign.sh runs these lines of the page",
