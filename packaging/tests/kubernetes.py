@@ -12,7 +12,8 @@ import time
 import kubernetes_validate
 import yaml
 
-IMAGE, WARMSET = sys.argv[1:]
+# cluster.py, which uses parts of this, has more arguments.
+IMAGE, WARMSET = sys.argv[1:3]
 DIRECTORY = pathlib.Path("packaging/kubernetes")
 VERSIONS = ["1.30", "1.33", "1.37"]
 NODE_EXPORTER = "/var/lib/node_exporter/textfile_collector"
@@ -160,7 +161,9 @@ def runtime(bundle, spec, text, scratch, options):
     config["linux"].pop("resources", None)
     sources = {it["name"]: volume(scratch, it, text) for it in spec["volumes"]}
     for it in sorted(container["volumeMounts"], key=lambda it: it["mountPath"]):
-        options = ["rbind", "rprivate", "ro" if it.get("readOnly") else "rw"]
+        # runc knows `rro` since 1.1, as a kubelet asks for it where the runtime offers it.
+        right = "rro" if it.get("recursiveReadOnly") else "ro" if it.get("readOnly") else "rw"
+        options = ["rbind", "rprivate", right]
         config["mounts"].append(
             {"destination": it["mountPath"], "type": "bind", "source": sources[it["name"]], "options": options}
         )
@@ -234,6 +237,8 @@ def start(variant, objects, text, scratch):
         container = subprocess.Popen(["runc", "run", "--bundle", str(bundle), name], stdout=output, stderr=output)
     try:
         guard, _ = check_alive(["runc", "exec", name], variant, spec, sources)
+        if variant == "guard":
+            check_mounts(["runc", "exec", name], spec)
         assert container.wait(timeout=20) == 0, log.read_text()
     except BaseException:
         print(log.read_text(), file=sys.stderr)
@@ -244,6 +249,17 @@ def start(variant, objects, text, scratch):
     assert not (pathlib.Path(sources.get("textfile", "/nowhere")) / "warmset.prom").exists()
     # The key on the socket keeps its old name.
     print(f"kubernetes: {variant}: Kustomize and the chart agree, valid for {', '.join(VERSIONS)}, started ({len(guard['troubles'])} warnings)")
+
+
+def check_mounts(enter, spec):
+    """Checks that of the node's /proc and /sys, with all that is mounted below, only what the manifest says can be written to."""
+    (container,) = spec["containers"]
+    granted_paths = {it["mountPath"] for it in container["volumeMounts"] if not it.get("readOnly")}
+    mounts = [line.split() for line in inside(enter, "/bin/busybox", "cat", "/proc/self/mountinfo").stdout.splitlines()]
+    below = {it[4]: it[5].split(",") for it in mounts if it[4].startswith(("/host/proc", "/host/sys"))}
+    assert len(below) > 4, below
+    writable = {path for path, options in below.items() if "rw" in options} - granted_paths
+    assert not writable, f"the container can write to {sorted(writable)}"
 
 
 def podman_options(spec, sources):
@@ -357,4 +373,5 @@ def main():
         shutil.rmtree(scratch)
 
 
-main()
+if __name__ == "__main__":
+    main()
