@@ -6,7 +6,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: help python documented notice report fleet kubernetes packages supply-chain advisories release dist links site cargo-install lab smoke vm kernel kernel-check results decisions run test setup setup-test setup-kernel guard build install uninstall format lint clippy density commits licences urls shell-lint unit-test doc msrv live unit deb-test pages deb lab-deb bench fuzz clean
+.PHONY: help python documented notice report fleet kubernetes packages supply-chain advisories cluster release dist links site cargo-install lab smoke vm kernel kernel-check results decisions run test setup setup-test setup-kernel guard build install uninstall format lint clippy density commits licences urls shell-lint unit-test doc msrv live unit deb-test pages deb lab-deb bench fuzz clean
 .NOTPARALLEL:
 
 ## list the targets
@@ -200,6 +200,11 @@ dist: deb
 ## build the commit twice from nothing and compare the bytes; see docs/releasing.md
 release:
 	@packaging/release
+
+# Not a part of `make test`: the first time, it compiles Kubernetes. It uses the image of `make kubernetes`.
+## run the manifests and the chart on a Kubernetes of one node, in namespaces of this machine; as root
+cluster: kubernetes
+	packaging/tests/cluster.sh $(TARGET)
 
 ## test the container image, the Kubernetes manifests and the chart
 kubernetes: deb

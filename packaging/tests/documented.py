@@ -59,8 +59,8 @@ ELSEWHERE = {
     "systemctl": "needs a system that systemd runs",
     "for host in": "needs other hosts",
     "skopeo copy": "needs a registry; packaging/tests/kubernetes.sh starts the image",
-    "kubectl": "needs a cluster; packaging/tests/kubernetes.sh validates what is applied",
-    "helm install": "needs a cluster; packaging/tests/kubernetes.sh renders the chart",
+    "kubectl": "needs a cluster; packaging/tests/cluster.sh has one, and applies, installs and executes this",
+    "helm install": "needs a cluster; packaging/tests/cluster.sh has one, and installs the chart",
     "warmset sweep all sweep.toml --on dask": "python/tests/test_sweep.py, with a cluster of its own",
 }
 # A program that runs and uses 64 MiB, for pages that name one by $(pidof …).

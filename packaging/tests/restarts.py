@@ -172,6 +172,9 @@ def live(how, seconds, textfile):
     assert status == (0 if how == signal.SIGTERM else -signal.SIGKILL), status
     if how == signal.SIGTERM:
         assert not textfile.exists(), "a guard that ends leaves its textfile"
+    elif seconds >= 1:
+        # Nobody could remove it. WarmsetStuck tells of an old one.
+        assert textfile.exists()
     return up, until
 
 
