@@ -6,7 +6,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: help python documented notice report fleet kubernetes packages supply-chain advisories cluster release dist links site cargo-install lab smoke vm kernel kernel-check results decisions run test setup setup-test setup-kernel guard build install uninstall format lint clippy density commits licences urls shell-lint unit-test doc msrv live unit deb-test pages deb lab-deb bench fuzz clean
+.PHONY: help python documented notice report fleet kubernetes packages supply-chain advisories cluster alerts release dist links site cargo-install lab smoke vm kernel kernel-check results decisions run test setup setup-test setup-kernel guard build install uninstall format lint clippy density commits licences urls shell-lint unit-test doc msrv live unit deb-test pages deb lab-deb bench fuzz clean
 .NOTPARALLEL:
 
 ## list the targets
@@ -205,6 +205,10 @@ release:
 ## run the manifests and the chart on a Kubernetes of one node, in namespaces of this machine; as root
 cluster: kubernetes
 	packaging/tests/cluster.sh $(TARGET)
+
+## see which alerts fire in a machine that is short of memory; takes 15 min
+alerts: lab
+	packaging/tests/alerts.sh $(TARGET)/release
 
 ## test the container image, the Kubernetes manifests and the chart
 kubernetes: deb

@@ -81,7 +81,7 @@ def wait(what, answers, seconds=90):
         try:
             if found := answers():
                 return found
-        except (OSError, AssertionError, KeyError, IndexError):
+        except (OSError, AssertionError, KeyError, ValueError):
             pass
         time.sleep(0.3)
     raise SystemExit(f"cluster.py: waited {seconds} s for {what}")
@@ -148,10 +148,11 @@ def start_runtime():
     directory.mkdir()
     network = SCRATCH / "net.d"
     network.mkdir()
+    addresses = {"type": "host-local", "subnet": "192.0.2.0/24", "rangeStart": "192.0.2.10"}
     (network / "test.conflist").write_text(json.dumps({
         "cniVersion": "0.4.0",
         "name": "test",
-        "plugins": [{"type": "bridge", "bridge": "cluster", "ipam": {"type": "host-local", "subnet": "192.0.2.0/24", "rangeStart": "192.0.2.10"}}],
+        "plugins": [{"type": "bridge", "bridge": "cluster", "ipam": addresses}],
     }))
     may_lower = "false" if offline.granted(["SYS_RESOURCE"]) else "true"
     (directory / "config.toml").write_text(
@@ -170,7 +171,8 @@ def start_runtime():
     tag = run("umoci", "ls", "--layout", str(layout)).strip()
     run(*ctr, "images", "import", "--base-name=docker.io/library/warmset", archive(layout))
     # busybox waits; with one tag in the layout, the import has one name.
-    run("umoci", "config", "--image", f"{layout}:{tag}", "--tag=1", "--config.entrypoint=/bin/busybox", "--config.cmd=sleep", "--config.cmd=99999999")
+    waits = ("--config.entrypoint=/bin/busybox", "--config.cmd=sleep", "--config.cmd=99999999")
+    run("umoci", "config", "--image", f"{layout}:{tag}", "--tag=1", *waits)
     run("umoci", "rm", "--image", f"{layout}:{tag}")
     run(*ctr, "images", "import", "--base-name=docker.io/library/pause", archive(layout))
     names = run(*ctr, "images", "ls", "--quiet").split()
@@ -343,7 +345,8 @@ def rolled_out():
         return wait("a ready pod", answers, 60)
     except SystemExit:
         print(kubectl("describe", "pods", "--namespace=warmset"), file=sys.stderr)
-        print(subprocess.run(["kubectl", f"--kubeconfig={SCRATCH}/admin.json", "logs", "ds/warmset", "-n", "warmset"], capture_output=True, text=True, check=False), file=sys.stderr)
+        command = ["kubectl", f"--kubeconfig={SCRATCH}/admin.json", "--namespace=warmset", "logs", "ds/warmset"]
+        print(subprocess.run(command, capture_output=True, text=True, check=False), file=sys.stderr)
         raise
 
 
@@ -361,8 +364,8 @@ def check_runs(variant, sources):
     return pod, guard
 
 
-def restarts(pod):
-    return pod["status"]["containerStatuses"][0]["restartCount"]
+def container(pod):
+    return pod["status"]["containerStatuses"][0]
 
 
 def check_restart(guard):
@@ -372,7 +375,8 @@ def check_restart(guard):
 
     def answers():
         (now,) = pods()
-        return now["metadata"]["uid"] == before["metadata"]["uid"] and restarts(now) == restarts(before) + 1 and now["status"]["containerStatuses"][0]["ready"]
+        is_same = now["metadata"]["uid"] == before["metadata"]["uid"]
+        return is_same and container(now)["restartCount"] == container(before)["restartCount"] + 1 and container(now)["ready"]
 
     wait("the kubelet to start the guard again", answers, 60)
 
