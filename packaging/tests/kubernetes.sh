@@ -41,4 +41,4 @@ second=$(packaging/image/build "$deb" "$image")
 [ "$first" = "$second" ] || { echo "kubernetes.sh: the same package gave two images, $first and $second" >&2; exit 1; }
 echo "kubernetes: image $first, $(du -sh "$image" | cut -f1), built twice with equal bytes"
 
-PATH=$tools/kubectl:$tools/helm:$PATH timeout 120 "$tools/bin/python3" packaging/tests/kubernetes.py "$image" "$target/release/warmset"
+PATH=$tools/kubectl:$tools/helm:$PATH timeout 180 "$tools/bin/python3" packaging/tests/kubernetes.py "$image" "$target/release/warmset"

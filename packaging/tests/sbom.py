@@ -13,6 +13,13 @@ TARGET = pathlib.Path(sys.argv[1])
 PROGRAMS = TARGET / "release"
 # A crate that each program of ours has, with a message that names its file.
 COMMON = "serde_json"
+# The calls of cargo in packaging/compile that make what is packaged.
+STATIC = ["--target", "HOST", "--profile"]
+CALLS = [
+    [*STATIC, "guard", "-p", "warmset-daemon", "-p", "warmset-hold", "-p", "warmset-cli"],
+    [*STATIC, "desktop", "-p", "warmset-low-memory"],
+    [*STATIC, "release", "-p", "warmset-tools", "-p", "warmset-cli", "--bin", "warmset-tools", "--example", "pages"],
+]
 # Used by build scripts and tests.
 NEVER_LINKED = {"cc", "proptest", "expect-test", "divan", "allocation-counter", "warmset-testsupport"}
 
@@ -97,14 +104,60 @@ def check_fields(told):
     assert len(macros) > 3 and not names & (macros | NEVER_LINKED), names & (macros | NEVER_LINKED)
     for it in told["dependencies"]:
         if it["ref"].startswith("program:"):
-            # Only what a session's or the system's bus starts is linked with the C library of its machine.
-            static = it["ref"] != "program:warmset-low-memory"
+            # What a bus starts, and the lab, which may be built as well, are linked with the C library of their machine.
+            static = it["ref"] not in ("program:warmset-low-memory", "program:warmset-lab")
             assert "rust-std" in it["dependsOn"] and ("glibc" in it["dependsOn"]) is static, it["ref"]
 
 
 def metadata():
     command = ["cargo", "metadata", "--locked", "--format-version=1"]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)["packages"]
+
+
+def unit_graph(call, host):
+    """What cargo would hand to the compiler, without compiling it; None where this cargo does not tell."""
+    options = [host if it == "HOST" else it for it in call]
+    command = ["cargo", "build", "--locked", "--unit-graph", "-Zunstable-options", *options]
+    # The option is of nightly. A stable cargo knows it as well, and nothing is built with it here.
+    done = subprocess.run(command, env={**os.environ, "RUSTC_BOOTSTRAP": "1"}, capture_output=True, text=True, check=False)
+    return json.loads(done.stdout) if done.returncode == 0 else None
+
+
+def linked_units(units, root):
+    """The crates in a program: what its units depend on, without build scripts and procedural macros, as NAME@VERSION."""
+    found, waiting, seen = set(), [root], set()
+    while waiting:
+        index = waiting.pop()
+        unit = units[index]
+        if index in seen or unit["mode"] != "build" or {"proc-macro", "custom-build"} & set(unit["target"]["kind"]):
+            continue
+        seen.add(index)
+        # Ends with NAME@VERSION, or with DIRECTORY#VERSION where the directory has the name.
+        path, _, name = unit["pkg_id"].rpartition("#")
+        found.add(name if "@" in name else f"{path.rpartition('/')[2]}@{name}")
+        waiting += [it["index"] for it in unit["dependencies"]]
+    return found
+
+
+def check_units(told):
+    """Compares each program's crates with the units that cargo would compile and link; returns what to say about it."""
+    uses = {it["ref"]: {ref for ref in it["dependsOn"] if "@" in ref} for it in told["dependencies"]}
+    host = next(it["value"] for it in told["metadata"]["properties"])
+    compared = 0
+    for call in CALLS:
+        graph = unit_graph(call, host)
+        if graph is None:
+            print("SKIPPED: sbom: this cargo tells no unit graph", file=sys.stderr)
+            return "units not compared"
+        for root in graph["roots"]:
+            target = graph["units"][root]["target"]
+            if "bin" not in target["kind"]:
+                continue
+            linked = linked_units(graph["units"], root)
+            assert linked == uses[f"program:{target['name']}"], (target["name"], linked ^ uses[f"program:{target['name']}"])
+            compared += 1
+    assert compared == len(shipped()), compared
+    return "the same as cargo's units"
 
 
 def check_daemon(told):
@@ -130,9 +183,10 @@ def main():
         told = json.loads(told)
         check_fields(told)
         crates = check_daemon(told)
+        units = check_units(told)
         check_refusals(told, scratch)
     count = sum(it["type"] == "library" for it in told["components"])
-    print(f"sbom: {count} libraries in {len(programs)} programs, {crates} crates in warmsetd, {schema}; five wrong documents are refused")
+    print(f"sbom: {count} libraries in {len(programs)} programs, {crates} crates in warmsetd, {units}, {schema}; five wrong documents are refused")
 
 
 main()
