@@ -6,7 +6,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: help python documented notice report fleet kubernetes packages release dist links site cargo-install lab smoke vm kernel kernel-check results decisions run test setup setup-test setup-kernel guard build install uninstall format lint clippy density commits licences urls shell-lint unit-test doc msrv live unit deb-test pages deb lab-deb bench fuzz clean
+.PHONY: help python documented notice report fleet kubernetes packages supply-chain advisories cluster alerts release dist links site cargo-install lab smoke vm kernel kernel-check results decisions run test setup setup-test setup-kernel guard build install uninstall format lint clippy density commits licences urls shell-lint unit-test doc msrv live unit deb-test pages deb lab-deb bench fuzz clean
 .NOTPARALLEL:
 
 ## list the targets
@@ -18,7 +18,7 @@ run: guard
 	@packaging/run $(TARGET)/release $(ARGS)
 
 ## set up, and run everything that CI runs
-test: setup-test format lint shell-lint links unit-test doc build cargo-install report documented notice fleet python live unit deb-test packages kubernetes lab kernel-check smoke msrv
+test: setup-test format lint shell-lint links unit-test doc build cargo-install report documented notice fleet python live unit deb-test packages supply-chain kubernetes lab kernel-check smoke msrv
 	@echo "make test: all passed"
 
 ## install what a build needs
@@ -182,6 +182,17 @@ deb-test: deb
 packages: deb
 	packaging/tests/packages.sh $(TARGET)
 
+## test the list of what is in the programs, the signature of sums, and the check of advisories
+supply-chain: build
+	packaging/tests/sbom.sh $(TARGET)
+	packaging/tests/sign.sh
+	python3 packaging/tests/crates.py $(TARGET)
+
+# Not a part of `make test`: its database comes from the network. ADVISORY_DB is a copy that is here already.
+## compare the crates with the RustSec database of known vulnerabilities; see docs/releasing.md
+advisories:
+	lint/advisories.py $(TARGET) $(if $(ADVISORY_DB),--database $(ADVISORY_DB))
+
 ## make static archives, the Debian packages and the wheel in target/dist, with their checksums
 dist: deb
 	packaging/dist $(TARGET)
@@ -189,6 +200,15 @@ dist: deb
 ## build the commit twice from nothing and compare the bytes; see docs/releasing.md
 release:
 	@packaging/release
+
+# Not a part of `make test`: the first time, it compiles Kubernetes. It uses the image of `make kubernetes`.
+## run the manifests and the chart on a Kubernetes of one node, in namespaces of this machine; as root
+cluster: kubernetes
+	packaging/tests/cluster.sh $(TARGET)
+
+## see which alerts fire in a machine that is short of memory; takes 15 min
+alerts: lab
+	packaging/tests/alerts.sh $(TARGET)/release
 
 ## test the container image, the Kubernetes manifests and the chart
 kubernetes: deb

@@ -4,8 +4,11 @@
     lint/licences.py          fails at a licence, a crate or a source that deny.toml does not allow
     lint/licences.py --list   each licence, and how many crates have it
 
-Reads `cargo metadata` and needs no network. Where cargo-deny is installed, it checks the same file as well. It reads
-licence texts, too, but takes minutes to build, so that it is not required.
+Names, sources and checksums are those of Cargo.lock, for every platform. Licences are those of the crates that are built
+on this one, by `cargo metadata`: others need not be downloaded. It needs no network.
+
+Where cargo-deny is installed, it checks the same file as well. It reads licence texts, too, but takes minutes to build,
+so that it is not required. packaging/tests/crates.py sees each of these checks fail.
 """
 
 import argparse
@@ -75,7 +78,7 @@ class Expression:
 
 
 def packages() -> list[dict]:
-    """The packages of Cargo.lock that are built on this platform: others need not be downloaded."""
+    """The packages of Cargo.lock that are built on this platform."""
     version = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout
     host = re.search(r"^host: (.*)$", version, re.MULTILINE)[1]
     command = ["cargo", "metadata", "--locked", "--format-version=1", f"--filter-platform={host}"]
@@ -87,6 +90,7 @@ def packages() -> list[dict]:
 
 
 def faults_of(package: dict, rules: dict) -> list[str]:
+    """What is wrong with a package of `cargo metadata`."""
     found = []
     licence = package["license"]
     if not licence:
@@ -97,17 +101,25 @@ def faults_of(package: dict, rules: dict) -> list[str]:
                 found.append(f"its licence {licence} is not among those of deny.toml")
         except ValueError as error:
             found.append(f"its licence {licence!r} cannot be read: {error}")
-    for banned in rules["bans"]["deny"]:
-        if package["name"] == banned["crate"]:
-            found.append(f"it is banned: {banned['reason']}")
-    source = package["source"]
-    if source and not is_allowed_source(source, rules["sources"]):
-        found.append(f"its source {source} is not among those of deny.toml")
     # A crate of this repository has no source.
-    if not source:
+    if not package["source"]:
         for dependency in package["dependencies"]:
             if dependency["req"] == "*" and not dependency.get("path"):
                 found.append(f"it takes any version of {dependency['name']}")
+    return found
+
+
+def faults_of_locked(package: dict, rules: dict) -> list[str]:
+    """What is wrong with a package of Cargo.lock."""
+    found = []
+    for banned in rules["bans"]["deny"]:
+        if package["name"] == banned["crate"]:
+            found.append(f"it is banned: {banned['reason']}")
+    source = package.get("source")
+    if source and not is_allowed_source(source, rules["sources"]):
+        found.append(f"its source {source} is not among those of deny.toml")
+    if source and "checksum" not in package:
+        found.append("Cargo.lock has no checksum of it")
     return found
 
 
@@ -120,19 +132,23 @@ def is_allowed_source(source: str, sources: dict) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Licences, names and sources of the crates that we build with.")
     parser.add_argument("--list", action="store_true", help="count the licences")
+    parser.add_argument("--rules", type=Path, default=ROOT / "deny.toml", help="another deny.toml, for tests")
+    parser.add_argument("--lock", type=Path, default=ROOT / "Cargo.lock", help="another Cargo.lock, for tests")
     options = parser.parse_args()
 
-    rules = tomllib.loads((ROOT / "deny.toml").read_text())
-    found = packages()
+    rules = tomllib.loads(options.rules.read_text())
+    locked = tomllib.loads(options.lock.read_text())["package"]
+    built = packages()
     if options.list:
-        for licence, count in Counter(package["license"] for package in found).most_common():
+        for licence, count in Counter(package["license"] for package in built).most_common():
             print(f"{count:>5} {licence}")
+    checked = [(it, faults_of(it, rules)) for it in built] + [(it, faults_of_locked(it, rules)) for it in locked]
     count = 0
-    for package in found:
-        for fault in faults_of(package, rules):
+    for package, faults in checked:
+        for fault in faults:
             print(f"licences: {package['name']} {package['version']}: {fault}", file=sys.stderr)
             count += 1
-    print(f"licences: {len(found)} crates, {count} faults")
+    print(f"licences: {len(built)} crates; names, sources and checksums of {len(locked)}; {count} faults")
     if subprocess.run(["cargo", "deny", "--version"], cwd=ROOT, check=False, capture_output=True).returncode == 0:
         command = ["cargo", "deny", "--offline", "--log-level=error", "check", "licenses", "bans", "sources"]
         count += subprocess.run(command, cwd=ROOT, check=False).returncode

@@ -38,6 +38,11 @@ ELSEWHERE = {
     "make install": "packaging/tests/packages.sh",
     "make deb": "packaging/tests/deb.sh builds and installs them",
     "make dist": "compiles for other machines where it can; made for a release",
+    "make supply-chain": "a step of make test",
+    "make advisories": "needs the RustSec database; packaging/tests/crates.py runs it with small ones",
+    "packaging/sbom check": "packaging/tests/sbom.sh",
+    "ssh-keygen -Y verify": "packaging/tests/sign.sh runs these lines of the page",
+    "sha256sum --check": "packaging/tests/sign.sh runs these lines of the page",
     "make kubernetes": "a step of make test",
     "make kernel": "builds a kernel, half an hour for each series",
     "make kernel-check": "a step of make test",
@@ -54,8 +59,8 @@ ELSEWHERE = {
     "systemctl": "needs a system that systemd runs",
     "for host in": "needs other hosts",
     "skopeo copy": "needs a registry; packaging/tests/kubernetes.sh starts the image",
-    "kubectl": "needs a cluster; packaging/tests/kubernetes.sh validates what is applied",
-    "helm install": "needs a cluster; packaging/tests/kubernetes.sh renders the chart",
+    "kubectl": "needs a cluster; packaging/tests/cluster.sh has one, and applies, installs and executes this",
+    "helm install": "needs a cluster; packaging/tests/cluster.sh has one, and installs the chart",
     "warmset sweep all sweep.toml --on dask": "python/tests/test_sweep.py, with a cluster of its own",
 }
 # A program that runs and uses 64 MiB, for pages that name one by $(pidof …).

@@ -2,19 +2,23 @@
 # Tests the guard's metrics with a real Prometheus: fleet.sh PROGRAMS
 #
 # promtool runs the tests of the alert rules, and checks what a guard exports in both formats. Then Prometheus scrapes the guard
-# every second, answers every query of the dashboard and the alerts, and keeps scraping while the guard ends.
-# Without an installed Prometheus, Debian's package is unpacked beside the build: installed, it would start a service.
+# every second, answers every query of the dashboard and the alerts, and keeps scraping while the guard ends. Then guards are started
+# and killed while Prometheus and node_exporter scrape them (restarts.py).
+# Without an installed Prometheus and node_exporter, Debian's packages are unpacked beside the build: installed, they would start
+# services.
 set -eu
 cd "$(dirname "$0")/../.."
 programs=$PWD/$1
 tools=$(dirname "$programs")/tools/prometheus
-if ! command -v promtool >/dev/null 2>&1 && [ ! -x "$tools/usr/bin/promtool" ]; then
-    mkdir -p "$tools"
-    (cd "$tools" && apt-get download -qq prometheus && dpkg -x prometheus_*.deb . && rm prometheus_*.deb) || {
-        echo "SKIPPED: fleet: Prometheus cannot be downloaded (try apt-get update)" >&2
-        exit 0
-    }
-fi
+for package in prometheus prometheus-node-exporter; do
+    if ! command -v "$package" >/dev/null 2>&1 && [ ! -x "$tools/usr/bin/$package" ]; then
+        mkdir -p "$tools"
+        (cd "$tools" && apt-get download -qq "$package" && dpkg -x "$package"_*.deb . && rm "$package"_*.deb) || {
+            echo "SKIPPED: fleet: $package cannot be downloaded (try apt-get update)" >&2
+            exit 0
+        }
+    fi
+done
 PATH=$tools/usr/bin:$PATH
 scratch=$(mktemp -d)
 started=''
@@ -72,3 +76,8 @@ if grep -E 'level=(warn|error)' "$scratch/prometheus.log"; then
     echo "fleet.sh: Prometheus logged the warnings above" >&2
     exit 1
 fi
+
+timeout 150 python3 packaging/tests/restarts.py "$programs" "$scratch" || {
+    tail -n 20 "$scratch"/restarts*.log "$scratch/node.log" >&2
+    exit 1
+}

@@ -12,7 +12,8 @@ import time
 import kubernetes_validate
 import yaml
 
-IMAGE, WARMSET = sys.argv[1:]
+# cluster.py, which uses parts of this, has more arguments.
+IMAGE, WARMSET = sys.argv[1:3]
 DIRECTORY = pathlib.Path("packaging/kubernetes")
 VERSIONS = ["1.30", "1.33", "1.37"]
 NODE_EXPORTER = "/var/lib/node_exporter/textfile_collector"
@@ -160,7 +161,9 @@ def runtime(bundle, spec, text, scratch, options):
     config["linux"].pop("resources", None)
     sources = {it["name"]: volume(scratch, it, text) for it in spec["volumes"]}
     for it in sorted(container["volumeMounts"], key=lambda it: it["mountPath"]):
-        options = ["rbind", "rprivate", "ro" if it.get("readOnly") else "rw"]
+        # runc knows `rro` since 1.1, as a kubelet asks for it where the runtime offers it.
+        right = "rro" if it.get("recursiveReadOnly") else "ro" if it.get("readOnly") else "rw"
+        options = ["rbind", "rprivate", right]
         config["mounts"].append(
             {"destination": it["mountPath"], "type": "bind", "source": sources[it["name"]], "options": options}
         )
@@ -180,25 +183,26 @@ def writable_copy(sources, scratch):
     return str(copy)
 
 
-def inside(name, *command):
-    return subprocess.run(["runc", "exec", name, *command], capture_output=True, text=True, check=False)
+def inside(enter, *command):
+    """Runs a command in a container; `enter` is how."""
+    return subprocess.run([*enter, *command], capture_output=True, text=True, check=False)
 
 
-def probe(name, spec):
+def probe(enter, spec):
     """Runs the liveness probe until it succeeds; returns its command."""
     command = spec["containers"][0]["livenessProbe"]["exec"]["command"]
     for _ in range(20):
-        done = inside(name, *command)
+        done = inside(enter, *command)
         if done.returncode == 0:
             return command
         time.sleep(0.2)
-    raise SystemExit(f"kubernetes.py: {name}: {command}: {done.stdout}{done.stderr}")
+    raise SystemExit(f"kubernetes.py: {enter}: {command}: {done.stdout}{done.stderr}")
 
 
-def check_alive(name, variant, spec, sources):
-    """Checks that the container has the rights of its manifest, and reads the node's values."""
-    command = probe(name, spec)
-    status = json.loads(inside(name, *command, "--json").stdout)
+def check_alive(enter, variant, spec, sources):
+    """Checks that the container has the rights of its manifest, and reads the node's values; returns its guard's status and rights."""
+    command = probe(enter, spec)
+    status = json.loads(inside(enter, *command, "--json").stdout)
     guard = status.get("status", status)
     own = pathlib.Path(f"/proc/{guard['pid']}/status").read_text()
     told = dict(line.split(":\t", 1) for line in own.splitlines() if ":\t" in line)
@@ -207,7 +211,7 @@ def check_alive(name, variant, spec, sources):
     assert told["Uid"].split()[1] == str(spec["containers"][0]["securityContext"]["runAsUser"])
     memory = pathlib.Path("/proc/meminfo").read_text().split()[1]
     assert guard["sample"]["memory"]["total"] == int(memory) * 1024 and guard["mode"] == "observe"
-    touch = inside(name, "/bin/busybox", "touch", "/x")
+    touch = inside(enter, "/bin/busybox", "touch", "/x")
     assert touch.returncode != 0 and "Read-only" in touch.stderr, touch
     if variant == "textfile":
         file = pathlib.Path(sources["textfile"]) / "warmset.prom"
@@ -215,10 +219,9 @@ def check_alive(name, variant, spec, sources):
     if variant == "guard":
         again = "v=$(busybox cat /host/proc/sys/{0}) && echo $v > /host/proc/sys/{0}"
         for knob, writable in [("vm/swappiness", True), ("kernel/panic", False), ("fs/file-max", False)]:
-            done = inside(name, "/bin/busybox", "sh", "-c", again.format(knob))
+            done = inside(enter, "/bin/busybox", "sh", "-c", again.format(knob))
             assert (done.returncode == 0) is writable, (knob, done)
-    # The key on the socket keeps its old name.
-    return len(guard["troubles"])
+    return guard, told
 
 
 def start(variant, objects, text, scratch):
@@ -233,7 +236,9 @@ def start(variant, objects, text, scratch):
     with log.open("w") as output:
         container = subprocess.Popen(["runc", "run", "--bundle", str(bundle), name], stdout=output, stderr=output)
     try:
-        warnings = check_alive(name, variant, spec, sources)
+        guard, _ = check_alive(["runc", "exec", name], variant, spec, sources)
+        if variant == "guard":
+            check_mounts(["runc", "exec", name], spec)
         assert container.wait(timeout=20) == 0, log.read_text()
     except BaseException:
         print(log.read_text(), file=sys.stderr)
@@ -242,7 +247,78 @@ def start(variant, objects, text, scratch):
         subprocess.run(["runc", "delete", "--force", name], capture_output=True, check=False)
     assert "0 writes" in log.read_text(), log.read_text()
     assert not (pathlib.Path(sources.get("textfile", "/nowhere")) / "warmset.prom").exists()
-    print(f"kubernetes: {variant}: Kustomize and the chart agree, valid for {', '.join(VERSIONS)}, started ({warnings} warnings)")
+    # The key on the socket keeps its old name.
+    print(f"kubernetes: {variant}: Kustomize and the chart agree, valid for {', '.join(VERSIONS)}, started ({len(guard['troubles'])} warnings)")
+
+
+def check_mounts(enter, spec):
+    """Checks that of the node's /proc and /sys, with all that is mounted below, only what the manifest says can be written to."""
+    (container,) = spec["containers"]
+    granted_paths = {it["mountPath"] for it in container["volumeMounts"] if not it.get("readOnly")}
+    mounts = [line.split() for line in inside(enter, "/bin/busybox", "cat", "/proc/self/mountinfo").stdout.splitlines()]
+    below = {it[4]: it[5].split(",") for it in mounts if it[4].startswith(("/host/proc", "/host/sys"))}
+    assert len(below) > 4, below
+    writable = {path for path, options in below.items() if "rw" in options} - granted_paths
+    assert not writable, f"the container can write to {sorted(writable)}"
+
+
+def podman_options(spec, sources):
+    """The options of `podman run` that say what the pod says."""
+    (container,) = spec["containers"]
+    rights = container["securityContext"]
+    options = [
+        # The pod has a network of its own, and no use for it. The memory limit is the manifest's, in podman's words.
+        "--network=none",
+        f"--user={rights['runAsUser']}:{rights['runAsGroup']}",
+        f"--memory={container['resources']['limits']['memory'].removesuffix('i').lower()}",
+        "--cap-drop=all",
+        *(f"--cap-add={name}" for name in granted(rights["capabilities"].get("add", []))),
+        f"--entrypoint={json.dumps(container.get('command', ['/usr/sbin/warmsetd']))}",
+    ]
+    if spec["hostPID"]:
+        options.append("--pid=host")
+    if rights["readOnlyRootFilesystem"]:
+        options.append("--read-only")
+    if not rights["allowPrivilegeEscalation"]:
+        options.append("--security-opt=no-new-privileges")
+    if not granted(["SYS_RESOURCE"]):
+        # podman raises these limits, which needs the capability.
+        options += ["--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024"]
+    for it in sorted(container["volumeMounts"], key=lambda it: it["mountPath"]):
+        options.append(f"--volume={sources[it['name']]}:{it['mountPath']}:{'ro' if it.get('readOnly') else 'rw'}")
+    return options
+
+
+class Podman:
+    """A container engine whose state is all below one directory."""
+
+    def __init__(self, directory):
+        places = [f"--root={directory}/root", f"--runroot={directory}/run", f"--tmpdir={directory}/tmp"]
+        # vfs copies the image, and so works on every file system. Without systemd there is no other manager of cgroups.
+        self.command = ["podman", *places, "--storage-driver=vfs", "--cgroup-manager=cgroupfs", "--runtime=runc", "--events-backend=none"]
+        tag = run("umoci", "ls", "--layout", IMAGE).strip()
+        self.image = run(*self.command, "pull", "--quiet", f"oci:{IMAGE}:{tag}").strip()
+
+    def start(self, variant, objects, text, scratch):
+        """Starts the pod's container with podman's defaults for all else, checks it, and stops it as a kubelet would."""
+        name, scratch = f"warmset-test-{variant}", scratch / f"podman-{variant}"
+        scratch.mkdir()
+        spec = pod(objects)
+        sources = {it["name"]: volume(scratch, it, text) for it in spec["volumes"]}
+        options = podman_options(spec, sources)
+        run(*self.command, "run", "--detach", f"--name={name}", *options, self.image, "--observe", "--for", "60s")
+        try:
+            _, rights = check_alive([*self.command, "exec", name], variant, spec, sources)
+            # 2: the engine's profile of system calls, which stands for RuntimeDefault.
+            assert spec["securityContext"]["seccompProfile"]["type"] == "RuntimeDefault" and rights["Seccomp"] == "2", rights
+            run(*self.command, "stop", f"--time={spec['terminationGracePeriodSeconds']}", name)
+            ended = json.loads(run(*self.command, "inspect", name))[0]["State"]
+            log = subprocess.run([*self.command, "logs", name], capture_output=True, text=True, check=False)
+        finally:
+            subprocess.run([*self.command, "rm", "--force", name], capture_output=True, check=False)
+        # 137 would be a guard that did not end on SIGTERM.
+        assert ended["ExitCode"] == 0 and "0 writes" in log.stdout + log.stderr, (ended, log)
+        print(f"kubernetes: {variant}: podman starts the image under its own seccomp profile, and ends it by SIGTERM")
 
 
 def acts(objects, text, scratch):
@@ -274,6 +350,11 @@ def main():
             run("umoci", "unpack", "--image", f"{IMAGE}:{tag}", str(scratch / "bundle"))
         else:
             print("SKIPPED: kubernetes: no container is started, because that needs root and runc", file=sys.stderr)
+        podman = None
+        if can_start and shutil.which("podman"):
+            podman = Podman(scratch / "podman")
+        elif can_start:
+            print("SKIPPED: kubernetes: podman is not installed; runc alone starts containers", file=sys.stderr)
         for variant, (_, _, options) in VARIANTS.items():
             objects, chart = kustomized(variant), templated(*options)
             assert normal(pod(objects)) == normal(pod(chart)), f"{variant}: Kustomize and the chart differ"
@@ -283,6 +364,8 @@ def main():
                 text = check_configuration(rendered, scratch)
             if can_start:
                 start(variant, objects, text, scratch)
+                if podman:
+                    podman.start(variant, objects, text, scratch)
                 if variant == "guard":
                     acts(objects, text, scratch)
         run("helm", "lint", str(DIRECTORY / "chart"))
@@ -290,4 +373,5 @@ def main():
         shutil.rmtree(scratch)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -3,7 +3,7 @@
 #
 # Kustomize and Helm must render the same pods. The strict schemas of three Kubernetes versions must accept them, and no pod may ask
 # for more rights than the test lists. Then the image is built twice, with equal bytes, and runc starts a container of each variant
-# with the user, capabilities, mounts and namespaces of its manifest.
+# with the user, capabilities, mounts and namespaces of its manifest. So does podman, with its own defaults for all else.
 set -eu
 cd "$(dirname "$0")/../.."
 target=$PWD/$1
@@ -41,4 +41,4 @@ second=$(packaging/image/build "$deb" "$image")
 [ "$first" = "$second" ] || { echo "kubernetes.sh: the same package gave two images, $first and $second" >&2; exit 1; }
 echo "kubernetes: image $first, $(du -sh "$image" | cut -f1), built twice with equal bytes"
 
-PATH=$tools/kubectl:$tools/helm:$PATH timeout 120 "$tools/bin/python3" packaging/tests/kubernetes.py "$image" "$target/release/warmset"
+PATH=$tools/kubectl:$tools/helm:$PATH timeout 180 "$tools/bin/python3" packaging/tests/kubernetes.py "$image" "$target/release/warmset"
