@@ -11,7 +11,8 @@ use std::fmt;
 pub enum Applied {
     /// A knob was set.
     Written,
-    /// A knob was left as it is: another program changed it between the sample and the write.
+    /// It came too late: another program changed the knob between the sample and the write, or the process had ended by
+    /// itself.
     Overtaken,
     /// A knob was put back, or was not held any more.
     PutBack,

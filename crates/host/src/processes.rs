@@ -167,9 +167,11 @@ impl Processes {
     }
 
     /// Signals a process.
-    pub(crate) fn apply(&mut self, at: Span, order: &Order) -> Applied {
+    pub fn apply(&mut self, at: Span, order: &Order) -> Applied {
         match self.kill(at, order) {
             Ok(()) => Applied::Signalled,
+            // What a signal was to reach has come true without one.
+            Err(Missed::Gone) => Applied::Overtaken,
             Err(why) => Applied::Missed(why),
         }
     }

@@ -1,6 +1,7 @@
 //! Real processes, found and ended: the right one, at once, without taking memory or opening anything.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
+use host::Applied;
 use host::applied::Missed;
 use host::processes::{Order, Processes};
 use pressure::config::Guard;
@@ -180,8 +181,9 @@ fn a_process_that_ended_is_not_signalled_nor_is_one_with_its_number() {
     gone.0.kill().unwrap();
     gone.0.wait().unwrap();
     assert_eq!(
-        machine.kill(now(), &order(&candidate, Signal::Kill)),
-        Err(Missed::Gone)
+        machine.apply(now(), &order(&candidate, Signal::Kill)),
+        Applied::Overtaken,
+        "nothing failed: it was to end, and it has"
     );
     // Another process with that number would have another start.
     let mut alive = Holder::new(250, "");
