@@ -403,9 +403,16 @@ fn message(event: &TickEvent, user: u32) -> Option<Tell> {
             notice @ (Notice::Thrashing { .. }
             | Notice::SharedFills { .. }
             | Notice::KernelFills { .. }),
-        ) => Some(Tell::Short {
-            why: notice.to_string(),
-        }),
+        ) => {
+            let told = if user == 0 {
+                *notice
+            } else {
+                without_processes(*notice)
+            };
+            Some(Tell::Short {
+                why: told.to_string(),
+            })
+        }
         EventKind::Noticed(_) => None,
         EventKind::Done(step) => match step.action {
             Action::Kill { size, .. } if !is_theirs => Some(Tell::EndedElsewhere { size }),
@@ -414,6 +421,16 @@ fn message(event: &TickEvent, user: u32) -> Option<Tell> {
             _ => None,
         },
     }
+}
+
+/// A notice without what processes call themselves: they may be of any user.
+fn without_processes(mut notice: Notice) -> Notice {
+    match &mut notice {
+        Notice::Thrashing { largest, .. } => *largest = None,
+        Notice::SharedFills { writer, .. } => *writer = None,
+        _ => {}
+    }
+    notice
 }
 
 fn kill_message(step: &Step) -> Option<Tell> {

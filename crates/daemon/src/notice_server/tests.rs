@@ -1,14 +1,14 @@
 use super::*;
 use crate::testing::kill_step;
 use host::{Applied, Outcome};
-use pressure::scan::UnitName;
+use pressure::scan::{Name, PathName, UnitName};
 use pressure::{Decision, Sample};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use units::{Bytes, Span};
+use units::{Bytes, Percent, Rate, Span};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -104,6 +104,33 @@ fn other_users_are_told_that_a_process_was_killed_but_not_which() {
         ..kill(0)
     };
     assert_eq!(message(&of_unknown_user, 1000), elsewhere);
+}
+
+#[test]
+fn no_user_is_told_the_names_of_processes_while_memory_is_short() {
+    let name = Name::from("their-secret").unwrap();
+    let thrashing = Notice::Thrashing {
+        since: Span::secs(5),
+        stalled: Percent::new(60),
+        headroom: Bytes::mib(9),
+        largest: Some(name),
+    };
+    let fills = Notice::SharedFills {
+        held: Bytes::mib(700),
+        growth: Rate::default(),
+        mount: PathName::from("/dev/shm").ok(),
+        writer: Some(name),
+    };
+    for notice in [thrashing, fills] {
+        let event = TickEvent {
+            kind: EventKind::Noticed(notice),
+            user: None,
+        };
+        let told = |user| format!("{:?}", message(&event, user).unwrap());
+        assert!(told(0).contains("their-secret"), "{}", told(0));
+        assert!(!told(1000).contains("their-secret"), "{}", told(1000));
+        assert!(told(1000).contains("MiB"), "{}", told(1000));
+    }
 }
 
 #[test]
