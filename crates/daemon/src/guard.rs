@@ -250,7 +250,7 @@ impl Guard {
         if !acts || self.notice_server.is_some() {
             return;
         }
-        match NoticeServer::open(self.machine.run_directory()) {
+        match NoticeServer::open(Path::new("/"), self.machine.run_directory()) {
             Ok(server) => {
                 self.machine.ask(server.users());
                 self.notice_server = Some(server);

@@ -24,7 +24,7 @@ use pressure::users::Tell;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -78,8 +78,8 @@ impl Shared {
 }
 
 impl NoticeServer {
-    /// Opens the socket in the directory `run`. Errors name the path.
-    pub fn open(run: &Path) -> Result<Self> {
+    /// Opens the socket in the directory `run` of the machine at `root`. Errors name the path.
+    pub fn open(root: &Path, run: &Path) -> Result<Self> {
         let listener = Listener::unix(run.join(SOCKET), EVERY_USER)?;
         let wakeup = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .context("cannot create the event counter of the notice server")?;
@@ -92,6 +92,7 @@ impl NoticeServer {
         let users = Arc::new(host::Users::default());
         let (queue, events) = sync_channel(QUEUE);
         let worker = Worker {
+            root: root.to_owned(),
             listener,
             clients: Vec::new(),
             users: Arc::clone(&users),
@@ -184,6 +185,7 @@ fn concerns_clients(event: &TickEvent) -> bool {
 
 /// The thread that serves the clients.
 struct Worker {
+    root: PathBuf,
     listener: Listener,
     clients: Vec<Client>,
     users: Arc<host::Users>,
@@ -308,12 +310,12 @@ impl Worker {
                 return;
             }
         };
-        let Some(mut client) = Client::of(socket) else {
+        let Some(mut client) = Client::of(socket, &self.root) else {
             return;
         };
         let user = client.user;
-        let users: Vec<u32> = self.clients.iter().map(|other| other.user).collect();
-        match place(&users, user) {
+        let accounts: Vec<u32> = self.clients.iter().map(|other| other.account).collect();
+        match place(&accounts, client.account) {
             Place::Free => {}
             Place::Of(index) => drop(self.clients.remove(index)),
             Place::None => return,
@@ -328,13 +330,16 @@ impl Worker {
         self.clients.push(client);
     }
 
-    /// Each user with a client that can answer, once.
+    /// Each user with a client that can answer, once. Only some users can be asked, so one with many IDs counts once, too.
     fn users_to_ask(&self) -> Vec<u32> {
         let can_answer = self.clients.iter().filter(|client| client.can_answer());
-        let mut users: Vec<u32> = can_answer.map(|client| client.user).collect();
-        users.sort_unstable();
-        users.dedup();
-        users
+        let mut users: Vec<(u32, u32)> = can_answer
+            .map(|client| (client.account, client.user))
+            .collect();
+        // Of a user's IDs the own one comes first.
+        users.sort_unstable_by_key(|(account, user)| (*account, user != account, *user));
+        users.dedup_by_key(|(account, _)| *account);
+        users.into_iter().map(|(_, user)| user).collect()
     }
 
     fn tell_all(&mut self, event: &TickEvent) {
@@ -355,7 +360,7 @@ enum Place {
     None,
 }
 
-/// The place for a client of `user` beside clients of `users`.
+/// The place for a client of `user` beside clients of `users`. A user with subordinate IDs is one user.
 ///
 /// When all are taken, a user gives one up that has more than the newcomer would have. Root always gets in: it must see what
 /// the guard does, whatever others do.
@@ -403,9 +408,16 @@ fn message(event: &TickEvent, user: u32) -> Option<Tell> {
             notice @ (Notice::Thrashing { .. }
             | Notice::SharedFills { .. }
             | Notice::KernelFills { .. }),
-        ) => Some(Tell::Short {
-            why: notice.to_string(),
-        }),
+        ) => {
+            let told = if user == 0 {
+                *notice
+            } else {
+                without_processes(*notice)
+            };
+            Some(Tell::Short {
+                why: told.to_string(),
+            })
+        }
         EventKind::Noticed(_) => None,
         EventKind::Done(step) => match step.action {
             Action::Kill { size, .. } if !is_theirs => Some(Tell::EndedElsewhere { size }),
@@ -414,6 +426,16 @@ fn message(event: &TickEvent, user: u32) -> Option<Tell> {
             _ => None,
         },
     }
+}
+
+/// A notice without what processes call themselves: they may be of any user.
+fn without_processes(mut notice: Notice) -> Notice {
+    match &mut notice {
+        Notice::Thrashing { largest, .. } => *largest = None,
+        Notice::SharedFills { writer, .. } => *writer = None,
+        _ => {}
+    }
+    notice
 }
 
 fn kill_message(step: &Step) -> Option<Tell> {

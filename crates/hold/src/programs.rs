@@ -9,7 +9,7 @@ use crate::map::Map;
 use pressure::protect::{FileId, Ranges};
 use rustix::fs::{Mode, OFlags, open};
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -71,10 +71,33 @@ fn processes(proc: &Path) -> impl Iterator<Item = PathBuf> {
 }
 
 /// Returns true if a process runs one of the listed executables, and only root could have put it there.
+///
+/// Who has mounts of their own may show any file of root's at any path. Without root that takes a user namespace, so the
+/// process must be in ours. A process outside may run such a file by a descriptor: so it must be the one at its path.
 fn is_listed(process: &Path, list: &[PathBuf]) -> bool {
     let own = process.join("exe");
-    let named = std::fs::read_link(&own).is_ok_and(|path| list.contains(&path));
-    named && std::fs::metadata(&own).is_ok_and(|meta| meta.uid() == 0 && meta.mode() & 0o022 == 0)
+    let Ok(path) = std::fs::read_link(&own) else {
+        return false;
+    };
+    if !list.contains(&path) || !has_our_users(process) {
+        return false;
+    }
+    let Ok(running) = std::fs::metadata(&own) else {
+        return false;
+    };
+    // Its own root: it may be in a container of root's.
+    let path = path.strip_prefix("/").unwrap_or(&path);
+    let there = std::fs::metadata(process.join("root").join(path));
+    let identity = |meta: &Metadata| (meta.dev(), meta.ino());
+    let is_there = there.is_ok_and(|there| identity(&there) == identity(&running));
+    is_there && running.uid() == 0 && running.mode() & 0o022 == 0
+}
+
+/// Returns true if the process is in the user namespace of this one.
+fn has_our_users(process: &Path) -> bool {
+    let theirs = std::fs::read_link(process.join("ns/user"));
+    let ours = std::fs::read_link("/proc/self/ns/user");
+    matches!((theirs, ours), (Ok(theirs), Ok(ours)) if theirs == ours)
 }
 
 /// The resident parts of these runs, by segments of the file.
@@ -151,6 +174,7 @@ impl Part {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use testsupport::forged::{Forged, SLEEP};
 
     #[test]
     fn code_and_constants_of_files_count_and_nothing_else() {
@@ -190,6 +214,20 @@ mod tests {
         assert_eq!(is_listed(&process, std::slice::from_ref(&own)), safe);
         assert!(!is_listed(&process, &["/usr/sbin/sshd".into()]));
         assert!(!is_listed(Path::new("/proc/0"), &[own]));
+    }
+
+    #[test]
+    fn no_path_that_a_user_shows_makes_a_program_one_of_the_list() {
+        let process = |running: &Forged| PathBuf::from(format!("/proc/{}", running.pid()));
+        let own = Forged::start(SLEEP).unwrap();
+        assert!(is_listed(&process(&own), &[SLEEP.into()]));
+        let path = "/usr/local/bin/listed";
+        let Some(forged) = Forged::in_own_mounts(path) else {
+            return;
+        };
+        assert!(!is_listed(&process(&forged), &[path.into()]));
+        let outside = forged.run_outside();
+        assert!(!is_listed(&process(&outside), &[path.into()]));
     }
 
     #[test]

@@ -50,4 +50,4 @@ pub use own_process::{
 pub use system::alarm::Woken;
 pub use system::{SystemReader, filesystems};
 pub use undo::{Change, Places, Restored, restore, thaw};
-pub use users::Users;
+pub use users::{Users, owner};

@@ -11,6 +11,7 @@ use units::Bytes;
 
 mod users;
 
+pub(crate) use users::number;
 pub use users::{UserNames, know_users};
 
 /// Where the main file is.

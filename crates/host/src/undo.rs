@@ -12,6 +12,8 @@
 //! A value is put back only if it is still one of ours. Another program may have saved ours, and set it again later. So the
 //! line of a knob that another program has set stays in the file, over restarts, until it is put back or the machine boots.
 //!
+//! A file of a later format is refused and stays as it is: what it holds is for the version that wrote it.
+//!
 //! A file of another boot says nothing about this kernel and is dropped. A line names a knob of [`pressure::knob::KNOBS`]
 //! or a limit of a control group; every other line is told, and stays. A line that is cut short was never acted on: the
 //! write comes after the file is whole.
@@ -33,6 +35,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+/// How every undo log begins, of whatever version.
+const NAME: &str = "warmset-undo ";
 const MAGIC: &str = "warmset-undo 1 ";
 /// Longest log that is read: a line has about 100 bytes, and fewer than a hundred settings are held at a time.
 const MOST_BYTES: u64 = 64 * 1024;

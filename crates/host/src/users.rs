@@ -2,7 +2,10 @@
 //!
 //! The loop never waits for that thread: while it holds the lock, what was known stays.
 
+mod subordinate;
 mod thawer;
+
+pub use subordinate::owner;
 
 use crate::holder;
 use arrayvec::ArrayVec;

@@ -189,6 +189,22 @@ pub fn debian_beside_guards(store: &Store, guest: &Path, deb: &Path) -> Result<P
     installed(store, guest, deb, &guarded_debian(store)?)
 }
 
+/// The same with what makes containers: systemd-nspawn, LXC, managers and subordinate IDs of users, FUSE. Needs root.
+pub fn debian_with_containers(store: &Store, guest: &Path, deb: &Path) -> Result<PathBuf> {
+    installed(store, guest, deb, &small_debian(store, CONTAINERS)?)
+}
+
+/// What makes containers, with or without root.
+const CONTAINERS: &[&str] = &[
+    "systemd-container",
+    "lxc",
+    "libpam-systemd",
+    "dbus-user-session",
+    "uidmap",
+    "bindfs",
+    "fuse3",
+];
+
 /// A Debian with our package installed in it.
 fn installed(store: &Store, guest: &Path, deb: &Path, base: &Path) -> Result<PathBuf> {
     let guest_sum = store::sum(guest)?;

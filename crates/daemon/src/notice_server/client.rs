@@ -5,6 +5,7 @@ use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use std::os::fd::OwnedFd;
+use std::path::Path;
 
 /// Longest line that a client may send, in bytes. An answer has about 40.
 const MAX_LINE: usize = 256;
@@ -13,6 +14,8 @@ const MAX_LINE: usize = 256;
 pub(super) struct Client {
     pub(super) socket: OwnedFd,
     pub(super) user: u32,
+    /// The user to whom that one belongs: all subordinate IDs of a user are that user's.
+    pub(super) account: u32,
     /// Received, without a line's end yet.
     received: Vec<u8>,
     /// Inode numbers of the units that it was asked about and that are not settled.
@@ -23,12 +26,14 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// `None` if the kernel does not name the user: such a client could not be told anything.
-    pub(super) fn of(socket: OwnedFd) -> Option<Self> {
+    /// `None` if the kernel does not name the user: such a client could not be told anything. `root` is the machine's, with
+    /// its `/etc/subuid`.
+    pub(super) fn of(socket: OwnedFd, root: &Path) -> Option<Self> {
         let user = socket_peercred(&socket).ok()?.uid.as_raw();
         Some(Self {
             socket,
             user,
+            account: host::owner(root, user),
             received: Vec::with_capacity(MAX_LINE),
             questions: Vec::new(),
             only_listens: false,

@@ -1,14 +1,14 @@
 use super::*;
 use crate::testing::kill_step;
 use host::{Applied, Outcome};
-use pressure::scan::UnitName;
+use pressure::scan::{Name, PathName, UnitName};
 use pressure::{Decision, Sample};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use units::{Bytes, Span};
+use units::{Bytes, Percent, Rate, Span};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -53,7 +53,7 @@ fn hand_over(server: &NoticeServer, decision: &Decision) {
 
 fn open() -> (TempDir, NoticeServer) {
     let run = tempfile::tempdir().unwrap();
-    let server = NoticeServer::open(run.path()).unwrap();
+    let server = NoticeServer::open(run.path(), run.path()).unwrap();
     (run, server)
 }
 
@@ -104,6 +104,33 @@ fn other_users_are_told_that_a_process_was_killed_but_not_which() {
         ..kill(0)
     };
     assert_eq!(message(&of_unknown_user, 1000), elsewhere);
+}
+
+#[test]
+fn no_user_is_told_the_names_of_processes_while_memory_is_short() {
+    let name = Name::from("their-secret").unwrap();
+    let thrashing = Notice::Thrashing {
+        since: Span::secs(5),
+        stalled: Percent::new(60),
+        headroom: Bytes::mib(9),
+        largest: Some(name),
+    };
+    let fills = Notice::SharedFills {
+        held: Bytes::mib(700),
+        growth: Rate::default(),
+        mount: PathName::from("/dev/shm").ok(),
+        writer: Some(name),
+    };
+    for notice in [thrashing, fills] {
+        let event = TickEvent {
+            kind: EventKind::Noticed(notice),
+            user: None,
+        };
+        let told = |user| format!("{:?}", message(&event, user).unwrap());
+        assert!(told(0).contains("their-secret"), "{}", told(0));
+        assert!(!told(1000).contains("their-secret"), "{}", told(1000));
+        assert!(told(1000).contains("MiB"), "{}", told(1000));
+    }
 }
 
 #[test]
@@ -215,6 +242,82 @@ fn no_user_takes_the_places_of_others_and_root_gets_in() {
     let roots = [0; MAX_CLIENTS_OF_A_USER];
     assert_eq!(place(&roots, 0), Place::None);
     assert_eq!(place(&roots, 1000), Place::Free);
+}
+
+/// Connects as this user ID and waits. Ends with this.
+struct Elsewhere(std::process::Child);
+
+impl Elsewhere {
+    /// `None` if only root may become another user.
+    fn connect(run: &TempDir, user: u32) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("SKIPPED: only root may become other users");
+            return None;
+        }
+        let open = std::fs::Permissions::from_mode(0o711);
+        std::fs::set_permissions(run.path(), open).unwrap();
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        command.args([
+            "--exact",
+            "notice_server::tests::connects_and_waits",
+            "--ignored",
+        ]);
+        command.env("WARMSET_CONNECT", run.path().join(SOCKET));
+        std::os::unix::process::CommandExt::uid(&mut command, user);
+        command.stdin(std::process::Stdio::piped());
+        command.stdout(std::process::Stdio::null());
+        match command.spawn() {
+            Ok(child) => Some(Self(child)),
+            Err(error) => {
+                eprintln!("SKIPPED: user {user} cannot run this test's program: {error}");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+#[ignore = "the other end of the tests beside it"]
+fn connects_and_waits() {
+    let Some(path) = std::env::var_os("WARMSET_CONNECT") else {
+        return;
+    };
+    let _client = UnixStream::connect(path).unwrap();
+    let _ = std::io::stdin().read(&mut [0; 1]);
+}
+
+#[test]
+fn all_subordinate_ids_of_a_user_are_one_user() {
+    let (run, server) = open();
+    std::fs::create_dir(run.path().join("etc")).unwrap();
+    std::fs::write(run.path().join("etc/subuid"), "1001:200000:65536\n").unwrap();
+    let mut crowd = Vec::new();
+    for user in 200_000..200_012 {
+        let Some(client) = Elsewhere::connect(&run, user) else {
+            return;
+        };
+        crowd.push(client);
+    }
+    wait("not all were seen", || {
+        connected(&server) == MAX_CLIENTS_OF_A_USER
+    });
+    let own = Elsewhere::connect(&run, 1001).unwrap();
+    let other = Elsewhere::connect(&run, 300_000).unwrap();
+    wait("another user has no place", || {
+        connected(&server) == MAX_CLIENTS_OF_A_USER + 1
+    });
+    // Of one user's IDs one can be asked: only some users can.
+    let asked = heard(&server);
+    assert!(asked.contains("300000]"), "{asked}");
+    assert_eq!(asked.matches("2000").count(), 1, "{asked}");
+    drop((own, other));
 }
 
 /// More bytes than a line may have, and more than are read at once.

@@ -10,7 +10,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-/// Where a system has its programs and libraries, on whatever file system. The two stores are those of NixOS and Guix.
+/// Where a system has its programs and libraries, on whatever file system. The two stores are those of NixOS and Guix, and
+/// the last two are where distributions mount snaps.
 const SYSTEM: &[&[u8]] = &[
     b"/usr/",
     b"/bin/",
@@ -22,6 +23,8 @@ const SYSTEM: &[&[u8]] = &[
     b"/nix/store/",
     b"/gnu/store/",
     b"/run/current-system/",
+    b"/snap/",
+    b"/var/lib/snapd/snap/",
 ];
 /// Others may make files in such a directory, and not replace those of root's: `/nix/store` is one.
 const STICKY: u16 = 0o1000;
@@ -57,8 +60,7 @@ impl<'r> Trust<'r> {
     pub(super) fn file(&mut self, path: &[u8]) -> Option<Statx> {
         let path = self.below(path)?;
         let file = seen(&path)?;
-        let is_roots = file.stx_uid == self.owner && file.stx_mode & 0o022 == 0;
-        if !is_roots || !self.is_in_roots_directory(&path) {
+        if !self.is_roots(&file) || !self.is_in_roots_directory(&path) {
             return None;
         }
         if self.has_links(&path) {
@@ -66,6 +68,11 @@ impl<'r> Trust<'r> {
             self.is_in_roots_directory(&real).then_some(())?;
         }
         Some(file)
+    }
+
+    /// Whether a file is root's, and nobody else may write to it.
+    pub(super) fn is_roots(&self, file: &Statx) -> bool {
+        file.stx_uid == self.owner && file.stx_mode & 0o022 == 0
     }
 
     /// Whether the path of the file leads over links. Those of the kernel's own, as in `maps`, never do.

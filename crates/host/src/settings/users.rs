@@ -32,7 +32,7 @@ pub fn know_users(root: &Path, guard: &mut Guard) -> Result<(), String> {
 }
 
 /// The number of a user; `None` if the machine at `root` has no such user of its own.
-fn number(root: &Path, name: &str) -> Option<u32> {
+pub(crate) fn number(root: &Path, name: &str) -> Option<u32> {
     let text = fs::read(root.join("etc/passwd")).ok()?;
     let text = String::from_utf8_lossy(&text);
     let mut users = text.lines().filter_map(user);

@@ -1,7 +1,7 @@
 //! Puts back what a guard that was killed has left.
 
 use super::limit::{self, Kind, Limit, shown};
-use super::{Held, MAGIC, Places, boot_id, cut, read_log, read_number, remove, write_number};
+use super::{Held, MAGIC, NAME, Places, boot_id, cut, read_log, read_number, remove, write_number};
 use crate::error::Error;
 use pressure::knob::Knob;
 use serde::Serialize;
@@ -128,8 +128,7 @@ pub fn restore(places: &Places) -> Result<Restored, Error> {
     let boot_id = boot_id(&places.root)?;
     let (first, lines) = text.split_once('\n').unwrap_or((&text, ""));
     let Some(theirs) = first.strip_prefix(MAGIC) else {
-        let why = format!("it begins with {:?}, which no undo log does", cut(first));
-        return Err(Error::refused(&path, why));
+        return Err(Error::refused(&path, why_unknown(first)));
     };
     if theirs.trim() != boot_id {
         restored.notes.push(
@@ -165,6 +164,18 @@ pub fn restore(places: &Places) -> Result<Restored, Error> {
         places.replace_log(&format!("{first}\n{}", kept.concat()))?;
     }
     Ok(restored)
+}
+
+/// Why a log that begins so cannot be read, and what to do.
+fn why_unknown(first: &str) -> String {
+    let begins = cut(first);
+    if first.starts_with(NAME) {
+        return format!(
+            "it is an undo log of a newer version, {begins:?}: nothing is put back and nothing is lost; run `warmset restore` \
+             of the version that wrote it, or put it back by hand and remove the file"
+        );
+    }
+    format!("it begins with {begins:?}, which no undo log does")
 }
 
 /// What becomes of a line.

@@ -66,6 +66,24 @@ fn a_guard_killed_between_log_and_write_is_undone_too() {
 }
 
 #[test]
+fn a_log_of_a_newer_version_is_refused_and_stays_as_it_is() {
+    let newer =
+        format!("warmset-undo 2 {BOOT}\nknob vm.watermark_scale_factor found 10 ours 240\n");
+    let (_dir, places) = machine(newer.as_bytes());
+    let error = restore(&places).unwrap_err().to_string();
+    assert!(error.contains("of a newer version"), "{error}");
+    assert!(error.contains("warmset restore"), "{error}");
+    // A guard does not start over it.
+    let mut undo = UndoLog::open(&places, BOOT).unwrap();
+    assert!(undo.restore().is_err());
+    assert_eq!(fs::read_to_string(places.log()).unwrap(), newer);
+    assert_eq!(get(&places, FACTOR), 240);
+    let (_dir, places) = machine(b"#!/bin/sh\n");
+    let error = restore(&places).unwrap_err().to_string();
+    assert!(error.contains("which no undo log does"), "{error}");
+}
+
+#[test]
 fn a_draft_that_a_killed_guard_left_does_not_stay() {
     for lines in ["", FACTOR_LINE] {
         let (_dir, places) = machine(&log(lines));

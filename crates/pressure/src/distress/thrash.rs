@@ -72,11 +72,14 @@ impl Distress {
     /// Whether the kernel reclaims for the whole machine. Reclaim of a cgroup at its own limit raises
     /// pressure, too, and is nothing that the rest of the machine suffers from. A limit of ours is another
     /// matter: without it the same pages would be reclaimed for the whole machine.
+    ///
+    /// Since the sample before: a process that the kernel has OOM-killed leaves stalls and refaults in
+    /// every longer window, and nobody is to pay for them.
     fn is_reclaiming(&self, sample: &Sample, page_size: Bytes) -> bool {
         if !sample.groups.throttled.is_empty() {
             return true;
         }
-        let Some((older, newest)) = self.back(2 * LONG) else {
+        let [.., older, newest] = &self.points[..] else {
             return false;
         };
         let scans = match (older.scanned, newest.scanned) {

@@ -58,9 +58,15 @@ pub fn package() -> PathBuf {
 
 /// A machine in which systemd starts this Debian.
 pub fn debian(root: PathBuf) -> Machine {
+    debian_with(root, &[])
+}
+
+/// The same with these modules of the kernel.
+pub fn debian_with(root: PathBuf, modules: &'static [&'static str]) -> Machine {
     let store = store();
     let kernel = kernel::find(&store, "6.12").unwrap();
     let mut hardware = hardware(&store, &kernel, root);
+    hardware.modules = modules;
     hardware.append.push_str("warmset.init=/sbin/init");
     Machine::boot(&store, &kernel, &hardware)
 }

@@ -12,10 +12,18 @@ use units::{Bytes, Percent};
 /// each holds less than a third.
 const LARGE: Part = Part::new(Percent::new(10), Bytes::mib(4096));
 
-/// The process that contributes most where no process grows: the one that holds the most.
+/// Where processes that may not be killed hold so much of memory, they are what fills it, and the end of
+/// another helps nobody. A session's own programs together hold less.
+const MOST: Percent = Percent::new(50);
+
+/// The process that contributes most where no process grows: the one that holds the most. None if most of
+/// memory is held by processes that may not be killed.
 ///
 /// Shared memory counts for each of the alike processes that map it as its part of it.
 pub(crate) fn largest(inputs: Inputs<'_>) -> Choice {
+    if held_by_exempt_ones(inputs) >= MOST.of(inputs.outlook.managed) {
+        return Choice::default();
+    }
     let least = LARGE.of(inputs.outlook.managed).max(inputs.unowned());
     let score = |candidate: &Candidate, _: Option<Growth>| {
         let size = own_part(inputs, candidate);
@@ -25,6 +33,14 @@ pub(crate) fn largest(inputs: Inputs<'_>) -> Choice {
         Some(size.get() as f64 * weight(candidate, inputs.config))
     };
     choose_by(inputs, &score)
+}
+
+/// What the candidates hold that may not be killed.
+fn held_by_exempt_ones(inputs: Inputs<'_>) -> Bytes {
+    let exempt = inputs.judged().filter(|(_, exemption)| exemption.is_some());
+    exempt
+        .map(|(candidate, _)| own_part(inputs, candidate))
+        .sum()
 }
 
 /// What a candidate holds, with its part of the memory that it shares.

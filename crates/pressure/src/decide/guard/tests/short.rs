@@ -6,7 +6,7 @@ use crate::distress::{HeadroomTerms, headroom_of};
 use crate::groups::{CgroupAction, Throttled};
 use crate::sample::{Pool, PoolAmounts, Sample, Zone, ZoneAmounts};
 use crate::scan::{Group, Place, Signal};
-use units::{Bytes, Micros, Pages, Rate};
+use units::{Bytes, Micros, Pages, Rate, Span};
 
 /// The same process in a unit of its own.
 fn in_a_unit(one: Process) -> Process {
@@ -143,10 +143,52 @@ fn reclaim_in_a_cgroup_that_we_throttle_counts_as_reclaim_of_the_machine() {
     assert_eq!(machine.signalled().first(), Some(&(10, Signal::Term)));
 }
 
+/// Any user can have root's program hold memory, and in the desktop's slice each is exempt.
+#[test]
+fn nobody_pays_for_memory_that_exempt_processes_hold() {
+    let mut exempt = process(10, "exempt", 700, 0);
+    exempt.candidate.oom_score_adj = -1000;
+    let bystander = in_a_unit(process(11, "bystander", 250, 0));
+    let mut machine = Machine::new(vec![exempt, bystander]);
+    machine.swap = Bytes::mib(300);
+    (0..600).for_each(|_| stall(&mut machine, 700));
+    let thrashes = |notice: &Notice| matches!(notice, Notice::Thrashing { .. });
+    assert!(machine.said.iter().any(thrashes));
+    assert_eq!(machine.signals, []);
+    assert_eq!(machine.cgroup_actions, []);
+}
+
+/// As seen in a machine: the kernel has OOM-killed what filled memory, and what it had evicted is read again.
+#[test]
+fn nobody_pays_for_stalls_that_a_process_has_left_which_the_kernel_killed() {
+    let bystander = in_a_unit(process(11, "bystander", 250, 0));
+    let mut machine = Machine::new(vec![process(10, "hog", 700, 0), bystander]);
+    machine.config.guard.stall_for = Span::default();
+    // kswapd is idle: what tells of reclaim is what it has scanned.
+    machine.sample.zones[0].amounts.high = Some(Bytes::mib(1).to_pages(PAGE));
+    let reclaim = |machine: &mut Machine, scanned: u64| {
+        let counters = &mut machine.sample.counters;
+        counters.pgscan_direct = Some(0);
+        counters.pgscan_kswapd = Some(counters.pgscan_kswapd.unwrap_or(0) + scanned);
+        counters.workingset_refault_file =
+            Some(counters.workingset_refault_file.unwrap_or(0) + 100);
+        stall(machine, 700);
+    };
+    while seconds(&machine) < 8.0 {
+        reclaim(&mut machine, 5000);
+    }
+    assert!(machine.history.distress.thrashing_since.is_some());
+    machine.processes.remove(0);
+    while seconds(&machine) < 12.0 {
+        reclaim(&mut machine, 0);
+    }
+    assert_eq!(machine.cgroup_actions, []);
+}
+
 #[test]
 fn stall_for_zero_only_tells() {
     let mut machine = thrashing();
-    machine.config.guard.stall_for = units::Span::default();
+    machine.config.guard.stall_for = Span::default();
     (0..600).for_each(|_| stall(&mut machine, 500));
     assert_eq!(machine.signals, []);
 }
