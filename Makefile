@@ -6,7 +6,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: help python documented notice report fleet kubernetes packages supply-chain advisories cluster alerts release dist links site cargo-install lab smoke vm kernel kernel-check results decisions run test setup setup-test setup-kernel guard build install uninstall format lint clippy density commits licences urls shell-lint unit-test doc msrv live unit deb-test pages deb lab-deb bench fuzz clean
+.PHONY: help python documented notice report fleet kubernetes packages supply-chain advisories cluster alerts release dist links site cargo-install lab smoke vm kernel kernel-check results decisions run test setup setup-test setup-kernel guard build install uninstall format lint clippy density commits licences urls shell-lint unit-test doc msrv live unit deb-test pages deb lab-deb bench fuzz sanitize soak clean
 .NOTPARALLEL:
 
 ## list the targets
@@ -222,6 +222,15 @@ bench: build
 	bench/simulator.sh $(TARGET)/release
 	bench/python.sh
 	bench/sweep.sh $(TARGET)/release
+
+# Needs a nightly compiler.
+## run the tests of unsafe code under the address sanitizer
+sanitize:
+	packaging/tests/sanitize.sh $(TARGET)
+
+## run the guard beside storms for HOURS, 8 by default, in each mode, and write target/soak
+soak: lab deb
+	HOURS="$(or $(HOURS),8)" packaging/tests/machines.sh soak:beside
 
 # Needs a nightly compiler and cargo-fuzz. `make test` changes and reads the inputs that are kept.
 ## fuzz PARSER, by default every parser, for SECONDS each, 600 by default, or with RUNS inputs

@@ -332,19 +332,19 @@ fn range(text: &str) -> Option<std::ops::RangeInclusive<u32>> {
 mod tests {
     use super::*;
 
-    /// A ring without a kernel: anonymous memory of one shared page and one of records.
+    /// A ring without a kernel: anonymous memory of one shared page and one of records, between pages that end the process if
+    /// one byte of them is read or written.
     fn ring() -> Ring {
+        use rustix::mm::{MprotectFlags, mmap_anonymous, mprotect};
         let page = rustix::param::page_size();
-        // SAFETY: new anonymous memory.
-        let at = unsafe {
-            rustix::mm::mmap_anonymous(
-                null_mut(),
-                2 * page,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::PRIVATE,
-            )
-        }
-        .unwrap();
+        // SAFETY: new anonymous memory, which nothing may access.
+        let whole =
+            unsafe { mmap_anonymous(null_mut(), 4 * page, ProtFlags::empty(), MapFlags::PRIVATE) }
+                .unwrap();
+        // One page in, so that there is one before and one after.
+        let at = whole.wrapping_byte_add(page);
+        // SAFETY: the range is in that memory, and nothing points into it yet.
+        unsafe { mprotect(at, 2 * page, MprotectFlags::READ | MprotectFlags::WRITE) }.unwrap();
         Ring {
             at,
             size: page,
@@ -407,6 +407,24 @@ mod tests {
             assert_eq!(
                 ring.counter(TAIL).load(Ordering::Relaxed),
                 bytes.len() as u64
+            );
+        }
+    }
+
+    proptest::proptest! {
+        /// The pages around the ring would end the process.
+        #[test]
+        fn whatever_is_in_it_no_byte_beside_it_is_touched(
+            start in proptest::prelude::any::<u16>(),
+            bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..4096),
+        ) {
+            let mut ring = ring();
+            ring.counter(TAIL).store(start.into(), Ordering::Relaxed);
+            ring.write(start.into(), &bytes);
+            drained(&mut ring);
+            proptest::prop_assert_eq!(
+                ring.counter(TAIL).load(Ordering::Relaxed),
+                u64::from(start) + bytes.len() as u64
             );
         }
     }

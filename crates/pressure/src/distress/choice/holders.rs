@@ -3,7 +3,7 @@
 use super::family::is_kin;
 use super::{Choice, Inputs, choose_by};
 use crate::distress::growth::Growth;
-use crate::distress::roles::weight;
+use crate::distress::roles::{Exemption, weight};
 use crate::distress::severity::Part;
 use crate::scan::Candidate;
 use units::{Bytes, Percent};
@@ -12,12 +12,12 @@ use units::{Bytes, Percent};
 /// each holds less than a third.
 const LARGE: Part = Part::new(Percent::new(10), Bytes::mib(4096));
 
-/// Where processes that may not be killed hold so much of memory, they are what fills it, and the end of
-/// another helps nobody. A session's own programs together hold less.
+/// Where processes that are exempt by what they are hold so much of memory, they are what fills it, and the end
+/// of another helps nobody. A session's own programs together hold less.
 const MOST: Percent = Percent::new(50);
 
 /// The process that contributes most where no process grows: the one that holds the most. None if most of
-/// memory is held by processes that may not be killed.
+/// memory is held by processes that are exempt by what they are.
 ///
 /// Shared memory counts for each of the alike processes that map it as its part of it.
 pub(crate) fn largest(inputs: Inputs<'_>) -> Choice {
@@ -35,12 +35,17 @@ pub(crate) fn largest(inputs: Inputs<'_>) -> Choice {
     choose_by(inputs, &score)
 }
 
-/// What the candidates hold that may not be killed.
+/// What the candidates hold that are exempt by what they are. What root has named is another matter: a database
+/// may be what the machine is for, and others make room for it.
 fn held_by_exempt_ones(inputs: Inputs<'_>) -> Bytes {
-    let exempt = inputs.judged().filter(|(_, exemption)| exemption.is_some());
-    exempt
-        .map(|(candidate, _)| own_part(inputs, candidate))
-        .sum()
+    let is_named = |exemption| matches!(exemption, Exemption::Rule | Exemption::Mark);
+    let mut held = Bytes::ZERO;
+    for (candidate, exemption) in inputs.judged() {
+        if exemption.is_some_and(|exemption| !is_named(exemption)) {
+            held += own_part(inputs, candidate);
+        }
+    }
+    held
 }
 
 /// What a candidate holds, with its part of the memory that it shares.

@@ -5,7 +5,7 @@ use crate::decision::{Arbitration, Notice, Proposed, Rule};
 use crate::distress::{HeadroomTerms, headroom_of};
 use crate::groups::{CgroupAction, Throttled};
 use crate::sample::{Pool, PoolAmounts, Sample, Zone, ZoneAmounts};
-use crate::scan::{Group, Place, Signal};
+use crate::scan::{Group, Mark, Place, Signal};
 use units::{Bytes, Micros, Pages, Rate, Span};
 
 /// The same process in a unit of its own.
@@ -156,6 +156,18 @@ fn nobody_pays_for_memory_that_exempt_processes_hold() {
     assert!(machine.said.iter().any(thrashes));
     assert_eq!(machine.signals, []);
     assert_eq!(machine.cgroup_actions, []);
+}
+
+/// Root says which service the machine is for. Others make room for it, as they did before it was named.
+#[test]
+fn the_largest_of_the_others_pays_beside_what_root_has_named() {
+    let mut database = process(10, "database", 700, 0);
+    database.candidate.mark = Mark::Omit;
+    let other = in_a_unit(process(11, "other", 250, 0));
+    let mut machine = Machine::new(vec![database, other]);
+    machine.swap = Bytes::mib(300);
+    (0..600).for_each(|_| stall(&mut machine, 700));
+    assert!(!machine.signals.is_empty() || !machine.cgroup_actions.is_empty());
 }
 
 /// As seen in a machine: the kernel has OOM-killed what filled memory, and what it had evicted is read again.

@@ -1,0 +1,251 @@
+//! The installed package beside a storm for hours, in each mode; and what else happens to a machine that runs for long.
+//!
+//! `make soak HOURS=24` runs the storms, four machines side by side, and writes what it reads each minute to
+//! `target/soak/MODE.tsv`. Before, `make vm` runs the rest, in minutes.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod common;
+
+use common::{Machine, hardware, package, store};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+use units::Bytes;
+use warmset_vmlab::vm::guest_program;
+use warmset_vmlab::{image, kernel};
+
+const MODES: [&str; 4] = ["observe", "tune", "guard", "protect"];
+/// Between two readings. The first are of a guard that has not yet seen a storm.
+const MINUTE: Duration = Duration::from_secs(60);
+/// A machine on a busy host, in a storm, may answer late.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// Memory that a guard may grow by from the second quarter to the last, in KiB: its allocator keeps what it once needed.
+const GROWTH_KIB: u64 = 256;
+/// Descriptors that it may have more: a client that is being answered, processes that are watched.
+const MORE_FILES: u64 = 8;
+/// What `recording.size` allows, as packaged, and the file that is being written, in KiB.
+const RECORDINGS_KIB: u64 = (64 + 8) << 10;
+/// Lines that it may log a minute: a storm each minute is told with what was done.
+const LINES: u64 = 60;
+
+/// A machine with two processors, so that one can be taken away.
+fn machine(memory: Bytes) -> Machine {
+    let store = store();
+    let root = image::debian(&store, &guest_program().unwrap(), &package()).unwrap();
+    let kernel = kernel::find(&store, "6.12").unwrap();
+    let mut hardware = hardware(&store, &kernel, root);
+    hardware.cpus = 2;
+    hardware.memory = memory;
+    hardware.append.push_str("warmset.init=/sbin/init");
+    Machine::boot(&store, &kernel, &hardware)
+}
+
+/// Defines `within SECONDS COMMAND...`, `main_pid`, and `holder`.
+const TOOLS: &str = r#"
+within() {
+    end=$(($(cut -d. -f1 /proc/uptime) + $1))
+    shift
+    while ! "$@" >/dev/null 2>&1; do
+        [ "$(cut -d. -f1 /proc/uptime)" -lt "$end" ] || { echo "not within: $*"; journalctl -b --no-pager -u warmsetd | tail -n 30; exit 1; }
+        sleep 0.2
+    done
+}
+main_pid() { systemctl show -P MainPID warmsetd; }
+holder() { for p in /proc/[0-9]*; do [ "$(cat $p/comm 2>/dev/null)" = warmset-hold ] && echo "${p#/proc/}"; done | head -n 1; }
+kib() { sed -n "s/^$2:[[:space:]]*\([0-9]*\) kB/\1/p" /proc/$1/status; }
+ticks() { sed 's/.*) //' /proc/$1/stat | { read -r a b c d e f g h i j k user system rest; echo $((user + system)); }; }
+"#;
+
+/// A hot file that is read all the time, and every three minutes a program that takes all memory, for half a minute at most.
+const STORM: &str = r"
+head -c 40M /dev/urandom >/var/tmp/hot
+systemd-run --quiet --unit=reader sh -c 'while :; do cat /var/tmp/hot >/dev/null; sleep 1; done'
+systemd-run --quiet --unit=storms sh -c 'while :; do timeout -s KILL 30 tail /dev/zero; sleep 150; done'
+";
+
+/// One line: seconds, memory, locked memory, descriptors and processor time of the guard, memory of its holder, recordings,
+/// lines that were logged, restarts, storms that ended.
+const READING: &str = r#"
+pid=$(main_pid)
+hold=$(holder)
+echo "$(cut -d. -f1 /proc/uptime) $(kib $pid VmRSS) $(kib $pid VmLck) $(ls /proc/$pid/fd | wc -l) $(ticks $pid) $([ -z "$hold" ] && echo 0 || kib $hold VmRSS) $(du -sk /var/lib/warmset | cut -f1) $(journalctl -b -q -o cat -u warmsetd | wc -l) $(systemctl show -P NRestarts warmsetd)"
+"#;
+const COLUMNS: &str = "second\trss_kib\tlocked_kib\tfiles\tticks\tholder_rss_kib\trecordings_kib\tlog_lines\trestarts\n";
+
+/// What was read at one time, in the order of [`COLUMNS`].
+type Reading = [u64; 9];
+
+fn readings(mode: &str, length: Duration, into: &PathBuf) -> Vec<Reading> {
+    let mut machine = machine(Bytes::mib(512));
+    machine.sh(&format!("warmset mode {mode} >/dev/null; {STORM}"));
+    let begin = Instant::now();
+    let mut readings = Vec::new();
+    let mut text = COLUMNS.to_owned();
+    while begin.elapsed() < length {
+        thread::sleep(MINUTE);
+        let script = format!("{TOOLS}{READING}");
+        let (status, said) = machine.try_sh(&script, PATIENCE).unwrap();
+        assert_eq!(status, 0, "{mode}: {said}");
+        let words: Vec<u64> = said
+            .split_whitespace()
+            .map(|word| word.parse().unwrap_or_else(|_| panic!("{mode}: {said}")))
+            .collect();
+        let _ = writeln!(
+            text,
+            "{}",
+            said.split_whitespace().collect::<Vec<_>>().join("\t")
+        );
+        fs::write(into, &text).unwrap();
+        readings.push(
+            words
+                .try_into()
+                .unwrap_or_else(|_| panic!("{mode}: {said}")),
+        );
+    }
+    let last = machine.sh("journalctl -b -q -o cat -u warmsetd -p err; journalctl -b -q -k | grep -c 'Out of memory'; true");
+    println!("{mode}: errors, and kills by the kernel: {last}");
+    readings
+}
+
+/// The largest of a column in these readings.
+fn most(readings: &[Reading], column: usize) -> u64 {
+    readings
+        .iter()
+        .map(|reading| reading[column])
+        .max()
+        .unwrap()
+}
+
+fn is_flat(mode: &str, readings: &[Reading]) {
+    assert!(readings.len() >= 8, "{mode}: {} readings", readings.len());
+    let quarter = readings.len() / 4;
+    let early = &readings[quarter..2 * quarter];
+    let late = &readings[3 * quarter..];
+    for (column, what) in [
+        (1, "its memory"),
+        (2, "what it locks"),
+        (5, "its holder's memory"),
+    ] {
+        let (before, after) = (most(early, column), most(late, column));
+        assert!(
+            after <= before + GROWTH_KIB,
+            "{mode}: {what} grew from {before} to {after} KiB"
+        );
+    }
+    let (before, after) = (most(early, 3), most(late, 3));
+    assert!(
+        after <= before + MORE_FILES,
+        "{mode}: {before} descriptors became {after}"
+    );
+    let recordings = most(readings, 6);
+    assert!(
+        recordings <= RECORDINGS_KIB,
+        "{mode}: {recordings} KiB of recordings"
+    );
+    let last = readings.last().unwrap();
+    let minutes = (last[0] - readings[0][0]) / 60;
+    let lines = last[7] - readings[0][7];
+    assert!(
+        lines <= LINES * minutes,
+        "{mode}: {lines} lines in {minutes} minutes"
+    );
+    assert_eq!(last[8], 0, "{mode}: restarts");
+    let ticks = last[4] - readings[0][4];
+    println!(
+        "{mode}: {minutes} min; memory {} to {} KiB, descriptors {} to {}, processor {:.2} %, recordings {recordings} KiB, {lines} lines",
+        readings[0][1],
+        last[1],
+        readings[0][3],
+        last[3],
+        ticks as f64 / (last[0] - readings[0][0]) as f64
+    );
+}
+
+#[test]
+#[ignore = "takes hours: make soak"]
+fn beside_storms_it_stays_as_large_as_it_was() {
+    let hours: f64 = std::env::var("HOURS").map_or(8.0, |hours| hours.parse().unwrap());
+    let length = Duration::from_secs_f64(hours * 3600.0);
+    let directory = guest_program()
+        .unwrap()
+        .parent()
+        .unwrap()
+        .with_file_name("soak");
+    fs::create_dir_all(&directory).unwrap();
+    let runs = MODES.map(|mode| {
+        let into = directory.join(format!("{mode}.tsv"));
+        thread::spawn(move || readings(mode, length, &into))
+    });
+    for (mode, run) in MODES.into_iter().zip(runs) {
+        is_flat(mode, &run.join().unwrap());
+    }
+}
+
+/// Its status tells of a sample that is at most this old.
+const GOES_ON: &str = r#"
+same() { [ "$(main_pid)" = "$(cat /run/guard)" ] || { echo "another guard"; journalctl -b --no-pager -u warmsetd | tail -n 30; exit 1; }; }
+samples() { warmset --json status | grep -o '"samples": *[0-9]*' | head -n 1 | grep -o '[0-9]*$'; }
+goes_on() {
+    same
+    before=$(samples)
+    more() { [ "$(samples)" -gt "$before" ]; }
+    within 60 more
+    same
+}
+"#;
+
+#[test]
+#[ignore = "boots a machine: make vm"]
+fn clocks_sleep_processors_memory_and_units_that_come_and_go_do_not_disturb_it() {
+    // Each of the ten thousand units takes some 50 KiB of the kernel's memory.
+    let mut machine = machine(Bytes::mib(2048));
+    let mut sh = |script: &str| {
+        let script = format!("{TOOLS}{GOES_ON}{script}");
+        let (status, said) = machine.try_sh(&script, PATIENCE).unwrap();
+        assert_eq!(status, 0, "{script}: {said}");
+        said
+    };
+    sh("within 60 systemctl is-active warmsetd; main_pid >/run/guard; goes_on");
+
+    // The wall clock steps, as it does without a battery or by NTP.
+    for step in ["+1 hour", "-2 days", "+10 years", "@0"] {
+        sh(&format!("date -s '{step}' >/dev/null; goes_on"));
+    }
+    sh("date -s '2026-11-01' >/dev/null; goes_on; warmset why >/dev/null");
+
+    // A processor goes and comes back.
+    sh(
+        "echo 0 >/sys/devices/system/cpu/cpu1/online; goes_on; echo 1 >/sys/devices/system/cpu/cpu1/online; goes_on",
+    );
+
+    // Memory goes and comes back, as much of it as the kernel lets go.
+    let gone = sh(
+        "gone=''; for m in /sys/devices/system/memory/memory*; do echo offline >$m/state 2>/dev/null && gone=\"$gone $m\"; [ $(echo $gone | wc -w) -lt 2 ] || break; done
+         goes_on; for m in $gone; do echo online >$m/state; done; goes_on; echo $gone | wc -w",
+    );
+    println!("blocks of memory that went and came back: {gone}");
+
+    // The machine sleeps until its clock wakes it: later than a busy host needs to put it to sleep, or it sleeps for ever.
+    let slept = sh(
+        "echo +40 >/sys/class/rtc/rtc0/wakealarm; echo deep >/sys/power/mem_sleep; echo mem >/sys/power/state; goes_on
+         journalctl -b -q -k | grep -c 'Waking up from system sleep'; true",
+    );
+    assert_eq!(slept, "1", "it slept and woke up");
+
+    // Ten thousand units, and thousands that come and go.
+    sh(
+        "cd /sys/fs/cgroup/system.slice; i=0; while [ $i -lt 10000 ]; do echo many-$i.service; i=$((i + 1)); done | xargs mkdir; goes_on; warmset top --once >/dev/null; goes_on",
+    );
+    sh("cd /sys/fs/cgroup/system.slice; echo many-*.service | xargs rmdir; goes_on");
+    sh(
+        "end=$(($(cut -d. -f1 /proc/uptime) + 20)); cd /sys/fs/cgroup/system.slice; while [ $(cut -d. -f1 /proc/uptime) -lt $end ]; do mkdir a.service b.service c.service; rmdir a.service b.service c.service; done; goes_on",
+    );
+
+    let told = sh(
+        "systemctl show -P NRestarts warmsetd; journalctl -b -q -u warmsetd | grep -c -i panick; true",
+    );
+    assert_eq!(told, "0\n0");
+}
