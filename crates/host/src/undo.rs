@@ -95,7 +95,7 @@ impl Places {
         };
         write().map_err(|error| {
             self.remove_draft();
-            Error::unreadable(&path, error)
+            Error::refused(&path, format!("cannot be written: {error}"))
         })
     }
 }

@@ -100,7 +100,8 @@ fn a_log_that_cannot_be_written_leaves_no_draft() {
     // A directory of its name: the draft cannot become the log.
     fs::remove_file(places.log()).unwrap();
     fs::create_dir(places.log()).unwrap();
-    assert!(places.replace_log("text").is_err());
+    let error = places.replace_log("text").unwrap_err().to_string();
+    assert!(error.contains("undo: cannot be written: "), "{error}");
     assert!(!places.run.join("undo.new").exists());
 }
 
