@@ -59,7 +59,7 @@ impl Start {
     fn remedy(&self) -> String {
         match self {
             Self::Socket(_) => {
-                "systemctl start warmset-hold.socket, then restart warmsetd".to_owned()
+                "systemctl start warmset-hold.socket; warmsetd connects again by itself".to_owned()
             }
             Self::Program(path) => format!("install warmset-hold as {}", path.display()),
         }
