@@ -1,7 +1,7 @@
 //! The installed package beside a storm for hours, in each mode; and what else happens to a machine that runs for long.
 //!
 //! `make soak HOURS=24` runs the storms, four machines side by side, and writes what it reads each minute to
-//! `target/soak/MODE.tsv`. Before, `make vm` runs the rest, in minutes.
+//! `target/soak/MODE.tsv`. `packaging/tests/machines.sh soak:clocks` runs the rest, in minutes.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
