@@ -11,7 +11,7 @@ use pressure::knob::{KNOBS, Knob};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use tempfile::TempDir;
 use testsupport::recorded_machine;
@@ -115,6 +115,12 @@ fn program() -> &'static Path {
     })
 }
 
+/// A unit's control group and those above it, but for the root, which has no limits.
+fn groups(unit: &str) -> impl Iterator<Item = &str> {
+    let above = Path::new(unit).ancestors().filter_map(Path::to_str);
+    above.take_while(|group| group.starts_with("sys/fs/cgroup/"))
+}
+
 /// A recorded machine, with cgroup v2 and two units.
 fn machine() -> TempDir {
     let machine = recorded_machine::machine();
@@ -129,13 +135,9 @@ fn machine() -> TempDir {
     );
     write("proc/self/cgroup", "0::/system.slice/warmsetd.service\n");
     for unit in [SSH, HOG] {
-        for directory in Path::new(unit).ancestors() {
-            let name = directory.to_str().expect("a name");
-            if !name.starts_with("sys/fs/cgroup/") {
-                break;
-            }
+        for group in groups(unit) {
             for (file, text) in CGROUP {
-                write(&format!("{name}/{file}"), text);
+                write(&format!("{group}/{file}"), text);
             }
         }
     }
@@ -151,9 +153,9 @@ fn machine() -> TempDir {
 fn changeable(places: &Places) -> Vec<(String, String)> {
     let mut paths: Vec<String> = KNOBS.iter().map(|spec| spec.path.to_owned()).collect();
     for unit in [SSH, HOG] {
-        for directory in Path::new(unit).ancestors() {
+        for group in groups(unit) {
             for limit in LIMITS {
-                paths.push(format!("{}/{limit}", directory.display()));
+                paths.push(format!("{group}/{limit}"));
             }
         }
     }
@@ -180,14 +182,14 @@ fn prepare(scene: Scene, places: &Places) {
     fs::write(places.root.join(path), "300\n").expect("written");
 }
 
-/// Runs the scene below strace with these options. Returns what it saw.
-fn trace(scene: Scene, options: &[&str], places: &Places) -> String {
+/// Runs the scene below strace with these options. Returns how it ended and what strace saw.
+fn trace(scene: Scene, options: &[&str], places: &Places) -> (ExitStatus, String) {
     let task = match scene {
         Scene::Guard | Scene::AfterAnother => "set",
         Scene::Restore => "restore",
     };
     let seen = places.root.join("strace.out");
-    Command::new("strace")
+    let status = Command::new("strace")
         .args(["-f", "-qq", "-y", "-a", "1", "-s", "32", "-o"])
         .arg(&seen)
         .args(options)
@@ -198,13 +200,14 @@ fn trace(scene: Scene, options: &[&str], places: &Places) -> String {
         .stderr(Stdio::null())
         .status()
         .expect("strace(1) is installed by `make setup-test`");
-    fs::read_to_string(&seen).expect("strace wrote what it saw")
+    let seen = fs::read_to_string(&seen).expect("strace wrote what it saw");
+    (status, seen)
 }
 
 /// Which calls the scene makes, and how often each: the most of any of its threads, as strace counts them.
 fn calls(scene: Scene, places: &Places) -> BTreeMap<String, u32> {
     prepare(scene, places);
-    let seen = trace(scene, &[], places);
+    let (_, seen) = trace(scene, &[], places);
     let mut each: BTreeMap<(&str, &str), u32> = BTreeMap::new();
     for line in seen.lines() {
         let Some((thread, rest)) = line.split_once(' ') else {
@@ -301,7 +304,7 @@ fn is_undone(
         // Other calls do not stop the program, which takes a third of the time; strace 6.1 delivers no signal with it.
         options.push("--seccomp-bpf");
     }
-    let seen = trace(scene, &options, places);
+    let (_, seen) = trace(scene, &options, places);
     ignore_truncation(&found, &seen, places);
     let restored = restore(places).expect("a log that is ours");
     assert!(restored.failed.is_empty(), "{at}: {restored}");
@@ -324,27 +327,9 @@ fn without_a_fault_all_is_set_and_put_back() {
     let dir = machine();
     let places = Places::at(dir.path());
     let before = changeable(&places);
-    let traced = places.root.join("strace.out");
-    let status = Command::new("strace")
-        .args([
-            "-f",
-            "-qq",
-            "-y",
-            "-s",
-            "64",
-            "-e",
-            "trace=write,pwrite64",
-            "-o",
-        ])
-        .arg(&traced)
-        .arg(program())
-        .arg("set")
-        .arg(&places.root)
-        .status()
-        .expect("strace(1) is installed by `make setup-test`");
+    let (status, written) = trace(Scene::Guard, &[], &places);
     assert!(status.success(), "{status}");
     assert_eq!(changeable(&places), before);
-    let written = fs::read_to_string(&traced).expect("strace wrote what it saw");
     for write in [
         "watermark_scale_factor>, \"240",
         "ssh.service/memory.min>, \"2097152",
