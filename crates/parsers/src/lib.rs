@@ -93,11 +93,14 @@ fn sweep(bytes: &[u8]) -> bool {
     tools::is_sweep(&String::from_utf8_lossy(bytes))
 }
 
-/// A trace. The first byte is an index into `FORMATS`; one beyond them lets the format be recognised.
+/// A trace. A few bytes can stand for very many references, which is no error: so there is a limit.
 fn trace(bytes: &[u8]) -> bool {
-    /// A few bytes can stand for very many references, which is no error: so there is a limit.
-    const MOST: usize = 1 << 14;
+    reads_a_trace(bytes, 1 << 14)
+}
 
+/// Reads a trace up to its first `most` references, and returns true if there are any. The first byte is an index into
+/// `FORMATS`; one beyond them lets the format be recognised.
+pub fn reads_a_trace(bytes: &[u8], most: usize) -> bool {
     let Some((first, rest)) = bytes.split_first() else {
         return false;
     };
@@ -107,7 +110,7 @@ fn trace(bytes: &[u8]) -> bool {
     };
     let mut batch = Batch::default();
     let mut references = 0;
-    while references < MOST {
+    while references < most {
         match source.fill(&mut batch) {
             Ok(true) => references += batch.len(),
             Ok(false) => break,

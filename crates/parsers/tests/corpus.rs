@@ -2,7 +2,7 @@
 //!
 //! A test for each, so that they run beside each other. `MUTATIONS=1000000 cargo test -p warmset-parsers` tries more.
 
-use parsers::{PARSERS, Parser, corpus, named};
+use parsers::{PARSERS, Parser, corpus, named, reads_a_trace};
 use std::collections::BTreeSet;
 use std::fs;
 use testsupport::mutated;
@@ -93,6 +93,14 @@ fn changed_sweeps_are_survived() {
 #[test]
 fn changed_traces_are_survived() {
     survives("trace");
+}
+
+/// Changed copies are read to their first thousands of references, so that many fit into a test: the kept ones much farther.
+#[test]
+fn kept_traces_are_read_to_their_millionth_reference() {
+    let inputs = kept(named("trace").expect("a parser"));
+    let good = inputs.iter().filter(|input| reads_a_trace(input, 1 << 20));
+    assert!(good.count() > 0);
 }
 
 #[test]
