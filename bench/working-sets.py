@@ -116,18 +116,18 @@ higher = [name for name in names if peaks(name)[0] > peaks(name)[1]]
 print(f"It is larger at transitions on {len(higher)} of {len(names)} ({', '.join(higher) or 'none'}).\n")
 
 print("## Are its sizes normally distributed? Do pages stay by chance?\n")
-print("Mixtures of one to four normal distributions by BIC, counted as two values for each window. Stays that decay by chance have")
-print("median/mean ln 2 = 0.69 and variation 1.\n")
+print("Mixtures of one to four normal distributions by BIC, counted as two values for each window. Stays are compared with those of the")
+print("same uses in random order: by chance shares that last longer are no farther apart than the bound beside their distance.\n")
 table(
-    ["program", "θ", "skewness", "excess kurtosis", "normals", "stays", "median / mean", "variation", "better law"],
+    ["program", "θ", "skewness", "excess kurtosis", "normals", "stays", "distance", "by chance at most", "better law"],
     [[name, short(at["theta"]), f"{at['shape']['skewness']:.2f}", f"{at['shape']['excess_kurtosis']:.2f}", len(at["mixture"]["parts"]) if at["mixture"] else "–",
-      at["residence"]["stays"], f"{(at['residence']['median'] or float('nan')) / at['residence']['mean']:.2f}", f"{at['residence']['variation']:.2f}",
+      at["residence"]["stays"], f"{at['residence']['distance']:.2f}", f"{at['residence']['distance_by_chance']:.2f}",
       "lognormal" if at["residence"]["aic_lognormal"] < at["residence"]["aic_exponential"] else "exponential"]
      for name in names for at in told[name]["windows"][:1]],
 )
 mixed = [name for name in names if told[name]["windows"][0]["mixture"] and len(told[name]["windows"][0]["mixture"]["parts"]) > 1]
 chance = [name for name in names for it in [told[name]["windows"][0]["residence"]]
-          if it["median"] and 0.6 < it["median"] / it["mean"] < 0.8 and 0.8 < it["variation"] < 1.25]
+          if it["distance"] <= it["distance_by_chance"]]
 print(f"A mixture is better than one normal distribution on {len(mixed)} of {len(names)}. Stays look like decay on {', '.join(chance) or 'none of them'}.\n")
 
 print("## Is a half-life as good?\n")

@@ -1,23 +1,33 @@
-//! How long pages stay in the working set, and whether their leaving is chance: exponential (a
-//! half-life), lognormal, or neither.
+//! How long pages stay in the working set, and whether they leave it by chance.
 //!
-//! A stay begins with a miss and ends θ after the last use before the next miss. If pages left at
-//! random, as nuclei decay, stays would be exponential: median/mean = ln 2, a coefficient of
-//! variation of 1. A timer would then be as good as the working set (`half-life`).
+//! A stay begins with a miss and ends θ after the last use before the next miss. So none is shorter than θ, and its law depends on θ
+//! even where each use is of a random page. What chance would give is therefore measured, not assumed: the same uses in random order
+//! keep how often each page is used, and nothing else. Where stays are like theirs, pages leave as nuclei decay, and no policy can
+//! know better than how often a page is used.
 //!
 //! - Rule: stay = last use + θ − miss. A stay that the trace's end cuts counts as at least so long
 //!   (Kaplan, Meier).
-//! - Fits are by maximum likelihood, compared by AIC = 2k − 2 ln L: exponential (rate = ended stays
+//! - By chance: the two survivals are at most 1.95 √(1/n + 1/m) apart, which two samples of one law are in 999 of 1000 cases, or a
+//!   twentieth, which no reader of a curve sees.
+//! - Fits of the time from miss to last use are by maximum likelihood, compared by AIC = 2k − 2 ln L: exponential (rate = ended stays
 //!   / all time), and lognormal (ended stays).
-//! - Cost: O(n), 16 B for each page.
-//! - Source: the founding report's "half life"; Kaplan, Meier, JASA 53, 1958; Akaike, 1974.
+//! - Cost: O(n) twice, 16 B for each page and 4 B for each use.
+//! - Source: the founding report's "half life"; Kaplan, Meier, JASA 53, 1958; Smirnov, Annals of Mathematical Statistics 19, 1948;
+//!   Akaike, 1974.
 
-use crate::{NONE, Trace};
+use crate::rng::Rng;
+use crate::{Page, Trace};
 use serde::Serialize;
 use std::f64::consts::PI;
 
 /// Stays at which survival is kept: more than a picture shows.
 const STEPS: usize = 200;
+/// Smirnov's distance of two samples of one law that one of a thousand exceeds, times √(nm/(n+m)).
+const SMIRNOV: f64 = 1.95;
+/// A distance that means nothing, however many stays there are: how often a page is used never stays quite the same.
+const SMALL: f64 = 0.05;
+/// The order of the shuffled uses is the same on every machine.
+const SEED: u64 = 1;
 
 /// The stays of pages in the working set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -34,6 +44,10 @@ pub struct Residence {
     pub median: Option<f64>,
     /// Standard deviation over mean of those that ended: 1 if exponential.
     pub variation: f64,
+    /// How far the shares of stays that last longer than some time are from those by chance, at most.
+    pub distance: f64,
+    /// How far they may be if chance is all there is.
+    pub distance_by_chance: f64,
     /// AIC of an exponential law.
     pub aic_exponential: f64,
     /// AIC of a lognormal law.
@@ -42,6 +56,106 @@ pub struct Residence {
     pub lognormal: (f64, f64),
     /// Time, and the share of stays that last longer.
     pub survival: Vec<(f64, f64)>,
+    /// The same for the uses in random order.
+    pub survival_by_chance: Vec<(f64, f64)>,
+}
+
+/// Stays that ended and that the trace's end cut.
+#[derive(Debug, Default)]
+pub(super) struct Stays {
+    ended: Vec<f64>,
+    cut: Vec<f64>,
+}
+
+impl Stays {
+    /// The stays of uses, given as page, first and last moment, in a trace that ends at `end`.
+    pub(super) fn of(
+        uses: impl Iterator<Item = (Page, u64, u64)>,
+        pages: usize,
+        theta: u64,
+        end: u64,
+    ) -> Self {
+        let mut stays = Self::default();
+        // When each page's stay began, and its last reference.
+        let mut open: Vec<Option<(u64, u64)>> = vec![None; pages];
+        for (page, from, to) in uses {
+            let stay = &mut open[page as usize];
+            let began = match *stay {
+                Some((began, last)) if from - last <= theta => began,
+                Some((began, last)) => {
+                    stays.ended.push((last + theta - began) as f64);
+                    from
+                }
+                None => from,
+            };
+            *stay = Some((began, to));
+        }
+        for (began, last) in open.into_iter().flatten() {
+            if last + theta <= end {
+                stays.ended.push((last + theta - began) as f64);
+            } else {
+                stays.cut.push((end - began) as f64);
+            }
+        }
+        stays.ended.sort_unstable_by(f64::total_cmp);
+        stays
+    }
+
+    /// Kaplan and Meier's estimate: each stay after which fewer go on, and the share that do.
+    fn survival(&self) -> Vec<(f64, f64)> {
+        let mut all = Vec::with_capacity(self.ended.len() + self.cut.len());
+        all.extend(self.ended.iter().map(|stay| (*stay, true)));
+        all.extend(self.cut.iter().map(|stay| (*stay, false)));
+        // Of equal stays those that ended come first.
+        all.sort_unstable_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)));
+        let mut share = 1.0;
+        let mut steps: Vec<(f64, f64)> = Vec::new();
+        for (place, (stay, has_ended)) in all.iter().enumerate() {
+            if !has_ended {
+                continue;
+            }
+            let left = (all.len() - place) as f64;
+            share *= (left - 1.0) / left;
+            match steps.last_mut() {
+                Some((last, value)) if *last == *stay => *value = share,
+                _ => steps.push((*stay, share)),
+            }
+        }
+        steps
+    }
+}
+
+/// The same pages in random order (Fisher, Yates).
+pub(super) fn shuffled(mut pages: Vec<Page>) -> Vec<Page> {
+    let mut rng = Rng::new(SEED);
+    for at in (1..pages.len()).rev() {
+        let other = rng.below(at as u64 + 1) as usize;
+        pages.swap(at, other);
+    }
+    pages
+}
+
+/// The largest difference of two shares that last longer.
+fn distance(one: &[(f64, f64)], other: &[(f64, f64)]) -> f64 {
+    let mut most: f64 = 0.0;
+    let mut rest = other.iter().peekable();
+    let mut beside = 1.0;
+    let mut before = 1.0;
+    for (stay, share) in one {
+        while let Some((_, value)) = rest.next_if(|(other, _)| other < stay) {
+            beside = *value;
+            most = most.max((before - beside).abs());
+        }
+        while let Some((_, value)) = rest.next_if(|(other, _)| other <= stay) {
+            beside = *value;
+        }
+        before = *share;
+        most = most.max((before - beside).abs());
+    }
+    for (_, value) in rest {
+        most = most.max((before - value).abs());
+    }
+    most
 }
 
 impl Residence {
@@ -49,64 +163,61 @@ impl Residence {
     pub fn of(trace: &Trace, timed: bool, theta: u64) -> Self {
         let time = trace.time().filter(|_| timed);
         let at = |reference: usize| time.map_or(reference as u64, |time| time[reference]);
-        let mut last: Vec<(u32, u64)> = vec![(NONE, 0); trace.pages()];
-        let mut ended = Vec::new();
-        for (reference, page) in trace.refs().iter().enumerate() {
-            let (used, began) = &mut last[*page as usize];
-            let now = at(reference);
-            if *used == NONE {
-                *began = now;
-            } else {
-                let before = at(*used as usize);
-                if now - before > theta {
-                    ended.push((before + theta - *began) as f64);
-                    *began = now;
-                }
-            }
-            *used = reference as u32;
-        }
         let end = at(trace.len() - 1) + 1;
-        let mut cut = Vec::new();
-        for (used, began) in last.into_iter().filter(|stay| stay.0 != NONE) {
-            let leaves = at(used as usize) + theta;
-            if leaves <= end {
-                ended.push((leaves - began) as f64);
-            } else {
-                cut.push((end - began) as f64);
-            }
-        }
-        Self::fitted(theta, ended, &cut)
+        let stays = |pages: &[Page]| {
+            let uses = pages
+                .iter()
+                .enumerate()
+                .map(|(reference, page)| (*page, at(reference), at(reference)));
+            Stays::of(uses, trace.pages(), theta, end)
+        };
+        let by_chance = stays(&shuffled(trace.refs().to_vec()));
+        Self::told(theta, &stays(trace.refs()), &by_chance)
     }
 
-    pub(super) fn fitted(theta: u64, mut ended: Vec<f64>, cut: &[f64]) -> Self {
-        ended.sort_unstable_by(f64::total_cmp);
+    /// What these stays tell, beside those of the same uses in random order.
+    pub(super) fn told(theta: u64, stays: &Stays, by_chance: &Stays) -> Self {
+        let ended = &stays.ended;
         let count = ended.len() as f64;
         let sum: f64 = ended.iter().sum();
         let mean = sum / count;
-        let variance = mean_square(&ended, mean);
-        let cut_sum: f64 = cut.iter().sum();
-        let rate = count / (sum + cut_sum);
-        let exponential = count * rate.ln() - rate * sum;
-        let logs: Vec<f64> = ended.iter().map(|stay| stay.max(1.0).ln()).collect();
+        let variance = mean_square(ended, mean);
+        // From the miss to the last use, both of them in it.
+        let used = |stay: &f64| (stay - theta as f64).max(0.0) + 1.0;
+        let lengths: Vec<f64> = ended.iter().map(used).collect();
+        let length_sum: f64 = lengths.iter().sum();
+        let cut_sum: f64 = stays.cut.iter().sum();
+        let rate = count / (length_sum + cut_sum);
+        let exponential = count * rate.ln() - rate * length_sum;
+        let logs: Vec<f64> = lengths.iter().map(|length| length.ln()).collect();
         let log_sum: f64 = logs.iter().sum();
         let centre = log_sum / count;
         let spread = mean_square(&logs, centre).sqrt();
         let normal = -(count / 2.0) * ((2.0 * PI * spread.powi(2)).ln() + 1.0);
-        let survival = survival(&ended, cut);
+        let survival = stays.survival();
+        let survival_by_chance = by_chance.survival();
         let half = survival.iter().find(|(_, share)| *share <= 0.5);
-        let median = half.map(|(stay, _)| *stay);
+        let allowed = SMIRNOV * (1.0 / count + 1.0 / by_chance.ended.len() as f64).sqrt();
         Self {
             theta,
             stays: ended.len(),
-            cut: cut.len(),
+            cut: stays.cut.len(),
             mean,
-            median,
+            median: half.map(|(stay, _)| *stay),
             variation: variance.sqrt() / mean,
+            distance: distance(&survival, &survival_by_chance),
+            distance_by_chance: allowed.max(SMALL),
             aic_exponential: 2.0 - 2.0 * exponential,
             aic_lognormal: 4.0 - 2.0 * (normal - log_sum),
             lognormal: (centre, spread),
-            survival,
+            survival: thinned(survival),
+            survival_by_chance: thinned(survival_by_chance),
         }
+    }
+
+    /// Whether pages leave as they would if each use were of a random page.
+    pub fn is_by_chance(&self) -> bool {
+        self.distance <= self.distance_by_chance
     }
 
     /// A sentence that says whether the stays differ from exponential decay.
@@ -114,21 +225,20 @@ impl Residence {
         if self.stays < 30 {
             return format!("{} stays ended: too few to tell a law", self.stays);
         }
-        let ratio = self.median.unwrap_or(f64::INFINITY) / self.mean;
-        let decays = (0.6..0.8).contains(&ratio) && (0.8..1.25).contains(&self.variation);
         let better = if self.aic_lognormal < self.aic_exponential {
             "lognormal"
         } else {
             "exponential"
         };
-        let start = if decays {
+        let start = if self.is_by_chance() {
             "Stays decay as by chance"
         } else {
             "Stays do not decay as by chance"
         };
         format!(
-            "{start}: median/mean {ratio:.2} (ln 2 = 0.69 if they did), variation {:.2} (1 if they did); of the two laws the {better} fits better.",
-            self.variation
+            "{start}: shares that last longer are up to {:.2} from those of the same uses in random order, where chance allows {:.2}; \
+             of two laws for the time from first to last use the {better} fits better.",
+            self.distance, self.distance_by_chance
         )
     }
 }
@@ -142,30 +252,8 @@ fn mean_square(values: &[f64], centre: f64) -> f64 {
     sum / values.len() as f64
 }
 
-/// Kaplan and Meier's estimate, at [`STEPS`] stays at most.
-fn survival(ended: &[f64], cut: &[f64]) -> Vec<(f64, f64)> {
-    let mut all = Vec::with_capacity(ended.len() + cut.len());
-    for stay in ended {
-        all.push((*stay, true));
-    }
-    for stay in cut {
-        all.push((*stay, false));
-    }
-    // Of equal stays those that ended come first.
-    all.sort_unstable_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)));
-    let mut share = 1.0;
-    let mut steps: Vec<(f64, f64)> = Vec::new();
-    for (place, (stay, has_ended)) in all.iter().enumerate() {
-        if !has_ended {
-            continue;
-        }
-        let left = (all.len() - place) as f64;
-        share *= (left - 1.0) / left;
-        match steps.last_mut() {
-            Some((last, value)) if *last == *stay => *value = share,
-            _ => steps.push((*stay, share)),
-        }
-    }
+/// At most about [`STEPS`] of these points, the last among them.
+fn thinned(steps: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     let step = steps.len().div_ceil(STEPS).max(1);
     let last = steps.len().saturating_sub(1);
     let mut kept = Vec::new();
@@ -182,33 +270,56 @@ mod tests {
     use super::*;
     use crate::rng::Rng;
 
+    /// Independent references (King, 1971): page k is used as often as 1/(k+1)^skew.
+    fn memoryless(pages: u64, skew: f64, references: usize) -> Trace {
+        let weights: Vec<f64> = (1..=pages).map(|page| (page as f64).powf(-skew)).collect();
+        let all: f64 = weights.iter().sum();
+        let mut rng = Rng::new(9);
+        let mut draw = || {
+            let mut left = rng.unit() * all;
+            let found = weights.iter().position(|weight| {
+                left -= weight;
+                left < 0.0
+            });
+            found.unwrap_or(0) as u64
+        };
+        let drawn: Vec<u64> = (0..references).map(|_| draw()).collect();
+        Trace::of(&drawn).unwrap()
+    }
+
     #[test]
-    fn decay_is_told_from_what_is_not() {
-        let mut rng = Rng::new(2);
-        let decaying: Vec<f64> = (0..5000)
-            .map(|_| -1000.0 * (1.0 - rng.unit()).ln())
-            .collect();
-        let fitted = Residence::fitted(1, decaying, &[]);
-        assert!(fitted.aic_exponential < fitted.aic_lognormal);
-        assert!(
-            fitted.verdict().starts_with("Stays decay"),
-            "{}",
-            fitted.verdict()
-        );
-        let spread: Vec<f64> = (0..5000)
-            .map(|_| {
-                ((0..12).map(|_| rng.unit()).sum::<f64>() - 6.0)
-                    .mul_add(2.0, 7.0)
-                    .exp()
-            })
-            .collect();
-        let fitted = Residence::fitted(1, spread, &[]);
-        assert!(fitted.aic_lognormal < fitted.aic_exponential);
-        assert!(
-            fitted.verdict().starts_with("Stays do not"),
-            "{}",
-            fitted.verdict()
-        );
+    fn a_trace_without_memory_decays_as_by_chance_at_every_window() {
+        for skew in [0.0, 0.8, 1.2] {
+            let trace = memoryless(200, skew, 60_000);
+            for theta in [1, 3, 10, 30, 100, 300, 1000, 3000, 10_000] {
+                let residence = Residence::of(&trace, false, theta);
+                assert!(
+                    residence.is_by_chance() || residence.stays < 30,
+                    "{skew} {theta}: {residence:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn phases_do_not_decay_as_by_chance() {
+        // A thousand references to ten of 200 pages, then to ten others.
+        let mut rng = Rng::new(4);
+        let mut pages = Vec::new();
+        for _ in 0..60 {
+            let first = rng.below(190);
+            pages.extend((0..1000).map(|_| first + rng.below(10)));
+        }
+        let trace = Trace::of(&pages).unwrap();
+        for theta in [100, 300, 1000] {
+            let residence = Residence::of(&trace, false, theta);
+            assert!(residence.stays >= 30, "{theta}: {}", residence.stays);
+            assert!(
+                residence.verdict().starts_with("Stays do not"),
+                "{theta}: {}",
+                residence.verdict()
+            );
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@
 //! - Cost: O(uses) each, 4 to 16 B for each page.
 //! - Source: as `series`, `residence` and `policy::half_life`; those count references, these time.
 
-use super::residence::Residence;
+use super::residence::{Residence, Stays, shuffled};
 use super::series::{Pixel, Series};
 use crate::{NONE, Uses};
 
@@ -168,30 +168,19 @@ pub fn sizes(uses: &Uses, theta: u64, pixels: usize) -> Sizes {
 
 /// How long pages stay in the working set.
 pub fn residence(uses: &Uses, theta: u64) -> Residence {
-    // When each page's stay began, and its last reference.
-    let mut stays: Vec<Option<(u64, u64)>> = vec![None; uses.pages()];
-    let mut ended = Vec::new();
-    for one in uses {
-        let stay = &mut stays[one.page as usize];
-        let began = match *stay {
-            Some((began, last)) if one.from - last <= theta => began,
-            Some((began, last)) => {
-                ended.push((last + theta - began) as f64);
-                one.from
-            }
-            None => one.from,
-        };
-        *stay = Some((began, one.to));
-    }
-    let mut cut = Vec::new();
-    for (began, last) in stays.into_iter().flatten() {
-        if last + theta <= uses.end() {
-            ended.push((last + theta - began) as f64);
-        } else {
-            cut.push((uses.end() - began) as f64);
-        }
-    }
-    Residence::fitted(theta, ended, &cut)
+    let stays = Stays::of(
+        uses.iter().map(|one| (one.page, one.from, one.to)),
+        uses.pages(),
+        theta,
+        uses.end(),
+    );
+    let pages = shuffled(uses.trace().refs().to_vec());
+    let in_random_order = uses
+        .iter()
+        .zip(pages)
+        .map(|(one, page)| (page, one.from, one.to));
+    let by_chance = Stays::of(in_random_order, uses.pages(), theta, uses.end());
+    Residence::told(theta, &stays, &by_chance)
 }
 
 /// Faults and mean size of a memory from which a page leaves a half-life after it was loaded.

@@ -337,7 +337,7 @@ pub(super) fn space_time(analysis: &Analysis, curves: &Curves) -> String {
     .svg()
 }
 
-/// How long pages stay, with the curves that chance and a lognormal distribution would give.
+/// How long pages stay, how long they would by chance, and a lognormal distribution.
 pub(super) fn stays(analysis: &Analysis) -> String {
     let program = &analysis.program;
     let Some(at) = analysis.windows.first() else {
@@ -349,13 +349,15 @@ pub(super) fn stays(analysis: &Analysis) -> String {
         .iter()
         .map(|(stay, share)| (*stay, 100.0 * share))
         .collect();
-    let by_chance = points
+    let by_chance = residence
+        .survival_by_chance
         .iter()
-        .map(|(stay, _)| (*stay, 100.0 * (-stay / residence.mean).exp()))
+        .map(|(stay, share)| (*stay, 100.0 * share))
         .collect();
     let (centre, spread) = residence.lognormal;
     let scale = spread.max(1e-9) * SQRT_2;
-    let beyond = |stay: f64| 50.0 * erfc((stay.max(1.0).ln() - centre) / scale);
+    let used = |stay: f64| (stay - residence.theta as f64).max(0.0) + 1.0;
+    let beyond = |stay: f64| 50.0 * erfc((used(stay).ln() - centre) / scale);
     let lognormal = points
         .iter()
         .map(|(stay, _)| (*stay, beyond(*stay)))
@@ -370,7 +372,7 @@ pub(super) fn stays(analysis: &Analysis) -> String {
         y: axis("% that stay longer".to_owned(), Scale::Linear),
         series: vec![
             line("measured", points),
-            line("decay by chance", by_chance),
+            line("the same uses in random order", by_chance),
             line("lognormal", lognormal),
         ],
     }
