@@ -65,6 +65,8 @@ struct Row {
     miss_ratio: f64,
     writebacks: Option<u64>,
     mean_size: f64,
+    /// By how much of the capacity the mean size misses it, if a fitted option did not come nearer than a twentieth.
+    size_missed_by: Option<f64>,
     options: String,
     seconds: f64,
     references_per_second: f64,
@@ -81,6 +83,7 @@ impl Row {
             misses: score.misses,
             writebacks: score.writebacks,
             mean_size: score.mean_size,
+            size_missed_by: choice.spec.size_missed_by(&choice.options, &score),
             options: score.options,
             seconds,
             references_per_second: score.references as f64 / seconds.max(1e-9),
@@ -187,15 +190,27 @@ fn table(out: &mut impl Write, rows: &[Row]) -> Result<()> {
             .map_or_else(|| "–".to_owned(), |count| count.to_string());
         writeln!(
             out,
-            "{:<name$} {:>10} {:>12} {:>8.4} {:>12} {:>12.1} {:>9.1}",
+            "{:<name$} {:>10} {:>12} {:>8.4} {:>12} {:>12.1} {:>9.1}{}",
             row.policy,
             row.capacity,
             row.misses,
             row.miss_ratio,
             writebacks,
             row.mean_size,
-            row.references_per_second / 1e6
+            row.references_per_second / 1e6,
+            row.size_missed_by.map_or("", |_| " *")
         )?;
+    }
+    for row in rows {
+        if let Some(missed_by) = row.size_missed_by {
+            writeln!(
+                out,
+                "* {} at {}: no value of its option gives a mean size nearer than {:+.0} %; compare it at the size that it has",
+                row.policy,
+                row.capacity,
+                100.0 * missed_by
+            )?;
+        }
     }
     Ok(())
 }
@@ -203,16 +218,20 @@ fn table(out: &mut impl Write, rows: &[Row]) -> Result<()> {
 fn csv(out: &mut impl Write, rows: &[Row]) -> Result<()> {
     writeln!(
         out,
-        "policy,capacity,references,distinct,misses,miss_ratio,writebacks,mean_size,seconds,references_per_second"
+        "policy,capacity,references,distinct,misses,miss_ratio,writebacks,mean_size,size_missed_by,seconds,references_per_second"
     )?;
     for row in rows {
         let writebacks = row
             .writebacks
             .map(|count| count.to_string())
             .unwrap_or_default();
+        let missed_by = row
+            .size_missed_by
+            .map(|share| share.to_string())
+            .unwrap_or_default();
         writeln!(
             out,
-            "\"{}\",{},{},{},{},{},{},{},{},{}",
+            "\"{}\",{},{},{},{},{},{},{},{},{},{}",
             row.policy,
             row.capacity,
             row.references,
@@ -221,6 +240,7 @@ fn csv(out: &mut impl Write, rows: &[Row]) -> Result<()> {
             row.miss_ratio,
             writebacks,
             row.mean_size,
+            missed_by,
             row.seconds,
             row.references_per_second
         )?;

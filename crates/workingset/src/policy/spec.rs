@@ -125,6 +125,16 @@ impl Spec {
         }
     }
 
+    /// By how much of the capacity the mean size that a fitted option gave misses it, if that is more than a twentieth: then the
+    /// misses are those of another size. `None` where nothing was fitted.
+    pub fn size_missed_by(&self, options: &Options, score: &Score) -> Option<f64> {
+        const TOLERATED: f64 = 0.05;
+        let name = self.fitted?;
+        let missed_by = score.mean_size / score.capacity as f64 - 1.0;
+        let counts = !options.is_told(name) && missed_by.abs() > TOLERATED;
+        counts.then_some(missed_by)
+    }
+
     /// Runs the policy and returns what became of each reference. This is slower than
     /// [`Spec::run`].
     pub fn steps(
