@@ -195,6 +195,56 @@ mod tests {
         assert!(program.needs.is_empty());
     }
 
+    /// A loop over 8192 pages that is looked at every 30 ms: at each look it has used all of them.
+    fn looked_at(resolution: Option<u64>) -> Trace {
+        const PAGES: u64 = 8192;
+        const EVERY: u64 = 30_000_000;
+        let mut batch = crate::Batch::default();
+        for look in 1..=100 {
+            batch.page.extend(0..PAGES);
+            batch
+                .time
+                .extend(std::iter::repeat_n(look * EVERY, PAGES as usize));
+        }
+        let about = crate::About {
+            clock: crate::Clock::Nanoseconds,
+            visibility: Visibility::Scans,
+            resolution,
+            ..crate::About::default()
+        };
+        let mut loader = crate::trace::Loader::default();
+        loader.push(&batch).unwrap();
+        loader.finish(about).unwrap()
+    }
+
+    #[test]
+    fn a_window_is_no_shorter_than_the_time_between_two_looks() {
+        for resolution in [None, Some(31_000_000)] {
+            let trace = looked_at(resolution);
+            let uses = Uses::of(&trace, true).unwrap();
+            let least = resolution.unwrap_or(30_000_000);
+            assert_eq!(uses.resolution(), Some(least));
+            let analysis = Analysis::of("loop", &uses, &Wanted::default()).unwrap();
+            for at in &analysis.windows {
+                assert!(at.theta >= least, "{}", at.theta);
+                assert!((at.size - 8192.0).abs() < 1.0, "{}: {}", at.theta, at.size);
+            }
+            let wanted = Wanted {
+                thetas: vec![least - 1],
+                ..Wanted::default()
+            };
+            let error = Analysis::of("loop", &uses, &wanted).unwrap_err();
+            assert!(
+                error.to_string().contains(&format!("take {least}")),
+                "{error}"
+            );
+            let series = crate::measure::Series::of(&trace, true, least - 1, 10);
+            assert!(series.is_err());
+        }
+        let all = Uses::of(&Trace::of(&[1, 2, 1]).unwrap(), false).unwrap();
+        assert_eq!(all.resolution(), None);
+    }
+
     #[test]
     fn one_page_has_an_analysis() {
         let uses = Uses::of(&Trace::of(&[7; 30]).unwrap(), false).unwrap();

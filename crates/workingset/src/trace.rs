@@ -73,12 +73,39 @@ pub struct About {
     pub clock: Clock,
     /// What the trace shows.
     pub visibility: Visibility,
+    /// The longest time between two looks at the program, in the trace's time, if it was looked at now and then: what happened
+    /// within it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolution: Option<u64>,
     /// The parameters of the generator, or notes of the reader.
     pub parameters: Vec<(String, String)>,
     /// The tasks: number and name.
     pub tasks: Vec<(u16, String)>,
     /// The mappings: first page, last page, and what backs them.
     pub regions: Vec<(u64, u64, String)>,
+}
+
+impl About {
+    /// The resolution; where the recorder did not say it, the median of these times between two looks, which are sorted by it.
+    pub fn resolution_or(&self, between_looks: &mut [u64]) -> Option<u64> {
+        let is_by_looks = self.visibility == Visibility::Scans && self.clock != Clock::References;
+        if self.resolution.is_some() || !is_by_looks {
+            return self.resolution;
+        }
+        between_looks.sort_unstable();
+        between_looks.get(between_looks.len() / 2).copied()
+    }
+}
+
+/// Errors: a window that is shorter than the time between two looks. Pages would leave it before each look, and its working set would
+/// be as small as one likes.
+pub(crate) fn demand_window(theta: u64, resolution: Option<u64>) -> Result<(), Error> {
+    match resolution {
+        Some(least) if theta < least => Err(Error::Unfit(format!(
+            "a window of {theta}: the program was looked at only every {least}, so nothing shorter is known; take {least} or more"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// References by column, to be put into a [`Trace`]. A column other than `page` is empty if it is

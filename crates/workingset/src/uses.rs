@@ -257,6 +257,12 @@ impl Uses {
         self.end - self.start
     }
 
+    /// The shortest time of which the trace can tell; `None` if it shows every reference. Cost: sorts the times between looks, if the
+    /// recorder did not say it.
+    pub fn resolution(&self) -> Option<u64> {
+        self.about().resolution_or(&mut self.listed.clone())
+    }
+
     /// When each page was first used, in the order of first use.
     pub fn first_uses(&self) -> Vec<u64> {
         let mut first = Vec::with_capacity(self.pages());

@@ -80,6 +80,8 @@ pub struct Program {
     pub time: u64,
     /// What the trace shows.
     pub visibility: Visibility,
+    /// The shortest time of which the trace can tell; `None` if it shows every reference.
+    pub resolution: Option<u64>,
     /// Threads and processes.
     pub tasks: u64,
     /// What backs the pages, the largest first.
@@ -115,6 +117,7 @@ impl Program {
             start: uses.start(),
             time: uses.time(),
             visibility: about.visibility.clone(),
+            resolution: uses.resolution(),
             tasks: about.tasks.len() as u64,
             regions: regions(uses),
             needs: curves.map(|curves| needs(uses, curves)).unwrap_or_default(),

@@ -6,6 +6,7 @@ use crate::measure::residence::Residence;
 use crate::measure::series::{Series, Shape};
 use crate::measure::timed::{residence, sizes};
 use crate::measure::{Intervals, Knees, Lifetime};
+use crate::trace::demand_window;
 use crate::{Clock, Error, Uses};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -48,14 +49,16 @@ pub struct AtWindow {
 ///
 /// If none are given, there are three: the founding report's (a thousandth of the trace if its time
 /// is not instructions), the one of the greatest lifetime for each page, and a fiftieth of the
-/// trace.
+/// trace. None is shorter than the time between two looks, where the program was looked at now and then.
 pub(super) fn chosen(
     uses: &Uses,
     intervals: &Intervals,
     wanted: &Wanted,
 ) -> Result<Vec<u64>, Error> {
     let time = uses.time();
+    let resolution = uses.resolution();
     for theta in &wanted.thetas {
+        demand_window(*theta, resolution)?;
         if *theta == 0 || *theta > time {
             return Err(Error::Unfit(format!(
                 "a window of {theta}: the trace is {time} long"
@@ -80,6 +83,10 @@ pub(super) fn chosen(
     thetas.retain(|theta| *theta > 0 && *theta <= time / 2);
     if thetas.is_empty() {
         thetas.push((time / 2).max(1));
+    }
+    let least = resolution.unwrap_or(1);
+    for theta in &mut thetas {
+        *theta = least.max(*theta);
     }
     Ok(sorted(thetas))
 }

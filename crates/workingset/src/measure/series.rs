@@ -5,6 +5,7 @@
 //!   moments, not only the last.
 //! - Source: Denning, CACM 11(5), 1968; the founding report draws the last value of each pixel.
 
+use crate::trace::demand_window;
 use crate::{Error, NONE, Trace};
 use serde::Serialize;
 
@@ -83,6 +84,16 @@ pub struct Series {
     pub sizes: Vec<u64>,
 }
 
+/// The shortest time of which a trace with these times can tell.
+fn between_looks(trace: &Trace, time: &[u64]) -> Option<u64> {
+    let pairs = time.windows(2);
+    let mut gaps: Vec<u64> = pairs
+        .map(|pair| pair[1] - pair[0])
+        .filter(|gap| *gap > 0)
+        .collect();
+    trace.about.resolution_or(&mut gaps)
+}
+
 impl Series {
     /// The series of a trace in so many pixels: in its own time if it has one and `timed` is true,
     /// else in references.
@@ -96,6 +107,7 @@ impl Series {
             )));
         }
         let time = trace.time().filter(|_| timed);
+        demand_window(theta, time.and_then(|time| between_looks(trace, time)))?;
         let at = |reference: usize| time.map_or(reference as u64, |time| time[reference]);
         let refs = trace.refs();
         let first = at(0);

@@ -25,12 +25,20 @@ pub(super) fn whole(program: &Program, called: &str) -> String {
         .cut
         .as_ref()
         .map(|why| format!(" The trace was cut {why}: the rest of the run is not in it."));
+    let looked = program.resolution.map(|resolution| {
+        format!(
+            " It was looked at up to {} {} apart; no shorter window is shown.",
+            brief(resolution),
+            clock(program.clock)
+        )
+    });
     format!(
-        "{called}: {} references to {} in {} {}.{}{}",
+        "{called}: {} references to {} in {} {}.{}{}{}",
         brief(program.references),
         pages(program.pages as f64, program),
         brief(program.time),
         clock(program.clock),
+        looked.unwrap_or_default(),
         left_out.unwrap_or_default(),
         cut.unwrap_or_default()
     )

@@ -190,6 +190,7 @@ impl Source for DamonRecording {
         let regions = without_overlap(&self.mapped.all());
         let mut about = About {
             tasks: self.source.about().tasks,
+            resolution: u64::try_from(self.every.as_nanos()).ok(),
             regions,
             ..self.about.clone()
         };

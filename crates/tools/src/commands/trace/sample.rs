@@ -28,6 +28,9 @@ struct Sample {
     queue: VecDeque<(u64, u64, u64)>,
     regions: Regions,
     looks: u64,
+    /// When the last look was, and the longest time between two, in ns.
+    last_look: u64,
+    longest: u64,
     references: u64,
     /// CPU time of this program when the recording began.
     cpu_at_start: Duration,
@@ -64,6 +67,8 @@ pub(super) fn start(args: &Args, root: &Path, until: Until) -> Result<Box<dyn Li
         queue: VecDeque::new(),
         regions: Regions::new(),
         looks: 0,
+        last_look: 0,
+        longest: 0,
         references: 0,
         cpu_at_start: before,
         cpu_at_look: before,
@@ -111,6 +116,8 @@ impl Sample {
     fn note(&mut self, touched: Vec<Touched>) {
         let at = u64::try_from(self.until.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.looks += 1;
+        self.longest = self.longest.max(at - self.last_look);
+        self.last_look = at;
         for Touched { mapping, pages } in touched {
             let seen = self
                 .regions
@@ -147,6 +154,7 @@ impl Source for Sample {
 
     fn about(&self) -> About {
         let mut about = self.about.clone();
+        about.resolution = Some(self.longest);
         let end = self.end.clone().unwrap_or_default();
         about
             .parameters
