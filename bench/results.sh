@@ -68,8 +68,8 @@ covering() {
 
 wanted="$*"
 # The headline: five repetitions on stock 6.12.
-table storm-1g storm --arms none,static:1000,classic,warmset --reps 5
-table storm-2g storm --arms none,static:1000,classic,warmset --reps 5 --memory 2G
+table storm-1g storm --arms none,static:1000,warmset --reps 5
+table storm-2g storm --arms none,static:1000,warmset --reps 5 --memory 2G
 # The same storm once on machines in which each pair of kernel, LRU, swap and memory occurs.
 covering storm-covering --arms none,warmset --no-equal-mean --reps 1 <<'MACHINES'
 storm 6.1 classic none 1G
@@ -82,12 +82,12 @@ storm 7 classic none 2G
 storm 7 mglru disk 1G
 storm 7 classic zram 1G
 MACHINES
-table idle idle --arms none,classic,warmset --reps 3
-# The founding table on the kernels before and after.
-table founding storm --arms none,static:1000,classic,warmset --no-equal-mean --reps 3 --kernel 6.1,7
+table idle idle --arms none,warmset --reps 3
+# The founding table. The founding predictor looks each 30 s, so the load is ten minutes.
+table founding storm --arms none,static:200,static:500,static:1000,classic,warmset --no-equal-mean --reps 3 --load 600 --kernel 6.1,6.12,7
 # The other storms, once.
 for storm in steady ramp periodic forks huge cgroup; do
-    table "storm-$storm" "storm:$storm" --arms none,static:1000,classic,warmset --reps 1
+    table "storm-$storm" "storm:$storm" --arms none,static:1000,warmset --reps 1
 done
 # As packaged, beside the guards that a user would install instead: the cell that the default made worse, each variant, and a storm.
 guards=none,earlyoom,nohang,protect

@@ -116,14 +116,15 @@ impl Draft<'_> {
         if self.history.samples < LEAST_SAMPLES {
             return Phase::Learning;
         }
+        if self.config.predictor == Predictor::Classic {
+            // The founding design alone: what it achieves is to be its own.
+            return self.classic();
+        }
         self.blocks();
         self.object_caches();
         self.balance();
         self.protect();
-        match self.config.predictor {
-            Predictor::BaseStock => self.base_stock(),
-            Predictor::Classic => self.classic(),
-        }
+        self.base_stock()
     }
 
     /// Whether the kill switch is on.

@@ -75,7 +75,10 @@ pub const ARMS: &[(&str, &str)] = &[
     ),
     ("earlyoom", "earlyoom as Debian has it"),
     ("nohang", "nohang as Debian has it"),
-    ("classic", "warmsetd with the founding predictor"),
+    (
+        "classic",
+        "warmsetd with the founding predictor, which alone acts; needs --load 600",
+    ),
     ("warmset", "warmsetd in mode tune"),
     ("guard", "warmsetd that kills a runaway, and tunes nothing"),
     ("uncontained", "the same, but it does not throttle first"),
@@ -152,6 +155,12 @@ impl Arm {
     /// Returns true if an equal mean is computed from its gap.
     pub fn gives_a_gap(&self) -> bool {
         self.kind == TUNES
+    }
+
+    /// The shortest load, in seconds, that shows what it does: three times as long as the founding predictor needs for its first
+    /// forecast.
+    pub fn least_load_s(&self) -> u64 {
+        if self.kind == CLASSIC { 600 } else { 0 }
     }
 
     /// Returns true if warmsetd runs in it.

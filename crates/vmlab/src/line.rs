@@ -206,7 +206,10 @@ pub(crate) mod tests {
             set: Vec::new(),
             wall_s: 1.0,
             host_cpu_s: None,
-            report: Report::default(),
+            report: Report {
+                gap: Some(crate::plan::Gap::default()),
+                ..Report::default()
+            },
             console: None,
         }
     }

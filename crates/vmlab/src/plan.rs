@@ -220,8 +220,8 @@ pub struct Report {
     pub work: BTreeMap<String, f64>,
     /// The processes that were killed.
     pub kills: Vec<Kill>,
-    /// The gap between the min and low watermarks, integrated.
-    pub gap: Gap,
+    /// The gap between the min and low watermarks, integrated; unknown if the run did not finish.
+    pub gap: Option<Gap>,
     /// CPU time of the kernel's threads and of the arm's program in load and calm, in milliseconds.
     pub cpu_ms: BTreeMap<String, f64>,
     /// What was found and set: LRU, THP, swap, PSI, cgroups, DAMON.
@@ -250,7 +250,14 @@ pub struct Latency {
     pub p99: f64,
     /// The longest.
     pub max: f64,
+    /// All that took longer than a second, together, in milliseconds; unknown in older lines.
+    #[serde(default)]
+    pub slow: Option<f64>,
 }
+
+/// What a person does not wait for without noticing, in milliseconds: "about the limit for the user's flow of thought" (R. B. Miller,
+/// Response time in man-computer conversational transactions, AFIPS 1968).
+const SLOW: f64 = 1000.0;
 
 impl Latency {
     /// From times in milliseconds; `None` if there are none. Quantiles are by the nearest rank, so each is a time that was
@@ -263,6 +270,7 @@ impl Latency {
             p90: quantile(&times, 0.9)?,
             p99: quantile(&times, 0.99)?,
             max: times.last().copied()?,
+            slow: Some(times.iter().filter(|time| **time > SLOW).sum()),
         })
     }
 }
@@ -292,6 +300,9 @@ pub struct Kill {
     pub at_s: f64,
     /// Seconds since the last hog started, if there is one.
     pub since_hog_s: Option<f64>,
+    /// How long that hog had held more than was available when it began, in milliseconds; `None` if it never did.
+    #[serde(default)]
+    pub over_ms: Option<f64>,
     /// The next read of the hot file afterwards, in milliseconds.
     pub next_read_ms: Option<f64>,
     /// The next fork and exec afterwards, in milliseconds.
@@ -333,6 +344,9 @@ mod tests {
         assert_eq!(latency.p90, 90.0);
         assert_eq!(latency.p99, 99.0);
         assert_eq!(latency.max, 100.0);
+        assert_eq!(latency.slow, Some(0.0));
+        let slow = Latency::of(vec![1.0, 1000.0, 1500.0, 4000.0]).unwrap();
+        assert_eq!(slow.slow, Some(5500.0));
         assert_eq!(Latency::of(vec![7.0]).unwrap().p99, 7.0);
         assert_eq!(Latency::of(Vec::new()), None);
     }

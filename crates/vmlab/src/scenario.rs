@@ -3,6 +3,7 @@
 mod build;
 mod database;
 mod idle;
+mod livelock;
 mod scan;
 mod storm;
 mod workers;
@@ -88,6 +89,8 @@ pub const SCENARIOS: &[Scenario] = &[
     workers::LARGE,
     workers::CALM,
     workers::UNITS,
+    workers::FAITHFUL,
+    livelock::LIVELOCK,
     database::DATABASE,
     scan::FILE_CYCLIC,
     scan::FILE_ONCE,
@@ -133,6 +136,25 @@ fn probes() -> [Role; 2] {
     [
         Role::new("exec", &["exec", "/lab/probe", "200"]).with_oom_score_adj(-900),
         Role::new("beat", &["beat", "10"]).with_oom_score_adj(-1000),
+    ]
+}
+
+/// A large program with a window, of which a person's other programs are made.
+fn code(memory_mib: u64) -> Filled {
+    Filled {
+        name: "code".to_owned(),
+        size: Bytes::mib(memory_mib / 16),
+    }
+}
+
+/// What a person waits for: a shell that is typed into twice a second, a login every three seconds, a window that is clicked at five
+/// times a second, with a heap of 50 MiB where a tenth of memory is as much.
+fn people(memory_mib: u64) -> [Role; 3] {
+    let heap = (memory_mib / 10).min(50).to_string();
+    [
+        Role::new("prompt", &["prompt", "500"]).with_oom_score_adj(-1000),
+        Role::new("login", &["login", "3000"]).with_oom_score_adj(-1000),
+        Role::new("window", &["window", "200", &heap, "/data/code"]).with_oom_score_adj(-1000),
     ]
 }
 

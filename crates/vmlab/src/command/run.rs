@@ -125,12 +125,20 @@ impl Run {
             names = scenario.arms.split(',').map(str::to_owned).collect();
         }
         anyhow::ensure!(self.reps > 0, "--reps 0 runs nothing");
+        let mut arms = Vec::new();
+        for name in &names {
+            let arm = Arm::parse(name)?;
+            let least = arm.least_load_s();
+            anyhow::ensure!(
+                self.load.is_some_and(|load| load >= least) || least == 0,
+                "arm {name}: its first forecast comes after 8 samples, 30 s apart, so a shorter load shows nothing of it; \
+                 give --load {least} or more"
+            );
+            arms.push(arm);
+        }
         Ok(Order {
             scenario,
-            arms: names
-                .iter()
-                .map(|name| Arm::parse(name))
-                .collect::<Result<_>>()?,
+            arms,
             reps: self.reps,
             cells: self.cells()?,
             jobs: self.jobs,

@@ -65,7 +65,10 @@ pub const MEASURES: &[Measure] = &[
         "gap_mib_s",
         "MiB·s",
         "memory held free above what was found, over load and calm",
-        |line| Some(line.report.gap.load_mib_s + line.report.gap.calm_mib_s),
+        |line| {
+            let gap = line.report.gap?;
+            Some(gap.load_mib_s + gap.calm_mib_s)
+        },
     ),
     less(
         "refaults_per_read_mib",
@@ -232,6 +235,84 @@ pub const MEASURES: &[Measure] = &[
         |line| latency(line, "beat_late", |l| l.max),
     ),
     less(
+        "prompt_p50",
+        "ms",
+        "the median of a shell's answer at a terminal",
+        |line| latency(line, "prompt", |l| l.p50),
+    ),
+    less(
+        "prompt_p99",
+        "ms",
+        "the last percentile of a shell's answer at a terminal",
+        |line| latency(line, "prompt", |l| l.p99),
+    ),
+    less(
+        "prompt_max",
+        "ms",
+        "the longest of a shell's answer at a terminal",
+        |line| latency(line, "prompt", |l| l.max),
+    ),
+    less(
+        "prompt_slow",
+        "ms",
+        "time in which a shell's answer at a terminal took longer than a second",
+        |line| slow(line, "prompt"),
+    ),
+    less(
+        "login_p50",
+        "ms",
+        "the median of a login to a shell",
+        |line| latency(line, "login", |l| l.p50),
+    ),
+    less(
+        "login_p99",
+        "ms",
+        "the last percentile of a login to a shell",
+        |line| latency(line, "login", |l| l.p99),
+    ),
+    less(
+        "login_max",
+        "ms",
+        "the longest of a login to a shell",
+        |line| latency(line, "login", |l| l.max),
+    ),
+    less(
+        "login_slow",
+        "ms",
+        "time in which a login to a shell took longer than a second",
+        |line| slow(line, "login"),
+    ),
+    less(
+        "window_p50",
+        "ms",
+        "the median of a window's reaction",
+        |line| latency(line, "window", |l| l.p50),
+    ),
+    less(
+        "window_p99",
+        "ms",
+        "the last percentile of a window's reaction",
+        |line| latency(line, "window", |l| l.p99),
+    ),
+    less(
+        "window_max",
+        "ms",
+        "the longest of a window's reaction",
+        |line| latency(line, "window", |l| l.max),
+    ),
+    less(
+        "window_slow",
+        "ms",
+        "time in which a window's reaction took longer than a second",
+        |line| slow(line, "window"),
+    ),
+    less(
+        "exec_slow",
+        "ms",
+        "time in which a command's start took longer than a second",
+        |line| slow(line, "exec"),
+    ),
+    less(
         "touch_p90",
         "ms",
         "the ninth decile of the warm set's batches of 64 pages",
@@ -252,7 +333,7 @@ pub const MEASURES: &[Measure] = &[
                 line.report
                     .kills
                     .iter()
-                    .filter(|kill| kill.victim != "hog")
+                    .filter(|kill| !is_hog(kill))
                     .count() as f64,
             )
         },
@@ -288,8 +369,11 @@ pub const MEASURES: &[Measure] = &[
     less(
         "hog_over_ms",
         "ms",
-        "how long a hog lived after it could not fit any more; 0 if it never came so far",
-        |line| Some(latency(line, "hog_over", |l| l.max).unwrap_or(0.0)),
+        "how long a hog lived once it had more than was available when it began, the longest; unknown if none came so far",
+        |line| {
+            let all = line.report.kills.iter().filter_map(|kill| kill.over_ms);
+            all.reduce(f64::max)
+        },
     ),
     less(
         "kill_after_s",
@@ -364,12 +448,17 @@ pub const MEASURES: &[Measure] = &[
     }),
 ];
 
+/// Whether the victim is what takes all memory: the lab's own program, or that of the founding demonstration.
+fn is_hog(kill: &Kill) -> bool {
+    kill.victim == "hog" || kill.victim == "tail"
+}
+
 /// Whether it was no hog, or the kernel still had something to take: a tenth of swap, or a twentieth of memory in slab
 /// caches. A program may well end one before swap is full.
 fn is_false(kill: &Kill) -> bool {
     let had_more =
         kill.swap_free.is_some_and(|free| free > 0.10) || kill.slab.is_some_and(|slab| slab > 0.05);
-    kill.victim != "hog" || (kill.by == "kernel" && had_more)
+    !is_hog(kill) || (kill.by == "kernel" && had_more)
 }
 
 /// Whether the second was killed while the first one's memory was on its way back. A kill that the kernel told, and the
@@ -383,10 +472,14 @@ fn is_second(first: &Kill, second: &Kill) -> bool {
     !same && second.at_s - first.at_s < 3.0
 }
 
-/// A kernel counter, over load and calm; unknown if the kernel has none.
+/// A kernel counter, over load and calm; unknown if the kernel has none, and if no phase was measured.
 fn counter(line: &Line, name: &str) -> Option<f64> {
-    let phases = line.report.counters.values();
+    let phases = &line.report.counters;
+    if phases.is_empty() {
+        return None;
+    }
     phases
+        .values()
         .map(|counts| counts.get(name).map(|count| *count as f64))
         .sum()
 }
@@ -407,6 +500,11 @@ fn work(line: &Line, name: &str) -> Option<f64> {
 
 fn latency(line: &Line, name: &str, of: fn(&Latency) -> f64) -> Option<f64> {
     line.report.latency.get(name).map(of)
+}
+
+/// All that took longer than a second, together.
+fn slow(line: &Line, name: &str) -> Option<f64> {
+    line.report.latency.get(name)?.slow
 }
 
 /// Of all of them; unknown where none was seen. No load of the lab's has a python3 but nohang's.
@@ -451,6 +549,7 @@ mod tests {
             victim: "hog".to_owned(),
             at_s,
             since_hog_s: Some(since),
+            over_ms: None,
             next_read_ms: None,
             next_exec_ms: None,
             swap_free: None,
@@ -486,6 +585,25 @@ mod tests {
         assert!(!is_second(&kill(101.1, 95.6), &kill(123.9, 1.0)));
     }
 
+    /// A count of events is 0 where the guest looked and saw none. All else is unknown until it was measured.
+    #[test]
+    fn what_was_not_measured_is_no_number() {
+        const COUNTS: [&str; 5] = [
+            "oom_kills",
+            "knobs_left",
+            "wrong_kills",
+            "false_kills",
+            "second_kills",
+        ];
+        let mut line = crate::line::tests::line("none", 0);
+        line.report = crate::plan::Report::default();
+        for measure in MEASURES {
+            let value = (measure.of)(&line);
+            let is_count = COUNTS.contains(&measure.name);
+            assert_eq!(value.is_some(), is_count, "{}: {value:?}", measure.name);
+        }
+    }
+
     #[test]
     fn phases_add_up_and_what_is_not_there_is_unknown() {
         let mut line = crate::line::tests::line("none", 0);
@@ -494,7 +612,7 @@ mod tests {
                 counter(&line, "compact_stall"),
                 counted(&line, "allocstall_")
             ),
-            (Some(0.0), None),
+            (None, None),
             "no phase at all"
         );
         let phase = |normal| {

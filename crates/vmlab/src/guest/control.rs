@@ -88,7 +88,7 @@ fn carry_out(plan: &Plan) -> Result<Report> {
     } else {
         None
     };
-    let watched = watch::Watch::start(live_from);
+    let watched = watch::Watch::start(live_from)?;
     let mut run = conduct::Run::start(plan)?;
     run.warm_up();
     if plan.profile {
@@ -119,7 +119,7 @@ fn carry_out(plan: &Plan) -> Result<Report> {
     report.counters.insert("load".to_owned(), begin.until(&end));
     report.counters.insert("calm".to_owned(), end.until(&calm));
     report.cpu_ms = begin.cpu_until(&calm);
-    report.gap = observed.gap(window, calm.at);
+    report.gap = Some(observed.gap(window, calm.at));
     report.writes = Some(observed.changes(window.from, calm.at));
     report.left = knobs.not_as_found(&plan.arm.writes);
     let out = ReadOut::take();

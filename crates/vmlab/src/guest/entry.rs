@@ -20,6 +20,7 @@ mod profile;
 mod readout;
 mod serial;
 mod setup;
+mod terminal;
 mod watch;
 mod work;
 mod writes;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         [_, "work", name, rest @ ..] => work::run(name, rest),
         [_, "hand", terminal] => play::hand(terminal),
         [_, "launch", role] => play::launch(role),
+        [_, "terminal", path, program, rest @ ..] => terminal::become_program(path, program, rest),
         [_, "humbly", program, rest @ ..] => humbly(program, rest),
         [_, "writes", listed, traces @ ..] => writes::check(listed, traces),
         // What the probe executes: a program that is there and ends.

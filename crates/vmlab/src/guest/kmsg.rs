@@ -1,6 +1,6 @@
 //! The kernel's own kills, as it reports them in `/dev/kmsg`.
 
-use std::fs::OpenOptions;
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::sync::{Mutex, PoisonError};
 
@@ -16,10 +16,7 @@ pub(crate) struct KernelKill {
 }
 
 /// Adds each kill to the list as it is reported. A read waits for the next message, so this never ends.
-pub(crate) fn follow(kills: &Mutex<Vec<KernelKill>>) {
-    let Ok(messages) = OpenOptions::new().read(true).open("/dev/kmsg") else {
-        return;
-    };
+pub(crate) fn follow(messages: File, kills: &Mutex<Vec<KernelKill>>) {
     for line in BufReader::new(messages).lines() {
         // The kernel overwrote messages that were not read yet: the next read goes on after them.
         let Ok(line) = line else { continue };

@@ -6,7 +6,8 @@ use crate::kmsg::{self, KernelKill};
 use crate::knobs::Knobs;
 use crate::readout::ReadOut;
 use crate::{live, zones};
-use std::fs;
+use anyhow::{Context, Result};
+use std::fs::{self, File};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -81,20 +82,22 @@ impl Watch {
     /// Begins to watch.
     ///
     /// With the moment at which counting begins, in milliseconds since boot, it also sends the state to the lab.
-    pub(crate) fn start(live_from: Option<f64>) -> Self {
+    pub(crate) fn start(live_from: Option<f64>) -> Result<Self> {
         let kills = Arc::new(Mutex::new(Vec::new()));
         let followed = Arc::clone(&kills);
+        // Without them no kill is not none.
+        let messages = File::open("/dev/kmsg").context("cannot read the kernel's messages")?;
         // Never joined: a read of the kernel's messages waits for the next one.
-        thread::spawn(move || kmsg::follow(&followed));
+        thread::spawn(move || kmsg::follow(messages, &followed));
         let found = zones::gap();
         let ended = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&ended);
-        Self {
+        Ok(Self {
             found,
             sampler: thread::spawn(move || sample(&flag, live_from)),
             ended,
             kills,
-        }
+        })
     }
 
     /// Ends, and gives what was observed.
@@ -175,7 +178,7 @@ impl Observed {
                 kills.push(self.kill(kill.at, &kill.by, &kill.victim, window, out));
             }
         }
-        for (at, victim) in &finished.kills {
+        for (at, victim) in finished.kills.iter().chain(&out.kills) {
             let by_the_kernel = |kill: &KernelKill| (kill.at - at).abs() < SAME_KILL_MS;
             if window.has(*at) && !self.kills.iter().any(by_the_kernel) {
                 kills.push(self.kill(*at, "program", victim, window, out));
@@ -192,6 +195,7 @@ impl Observed {
             victim: victim.to_owned(),
             at_s: (at - window.from) / 1e3,
             since_hog_s: out.hog_before(at).map(|began| (at - began) / 1e3),
+            over_ms: out.over_before(at).map(|over| at - over),
             next_read_ms: out.next_after("read", at),
             next_exec_ms: out.next_after("exec", at),
             swap_free: spare.swap,

@@ -12,8 +12,10 @@ mod locked;
 mod lookup;
 mod make;
 mod memory;
+mod person;
 mod probe;
 mod resident;
+mod script;
 mod storms;
 mod user;
 
@@ -74,6 +76,11 @@ const WORKS: &[Work] = &[
         run: hog::hog,
     },
     Work {
+        name: "creep",
+        usage: "KIB_A_SECOND: take memory that does not compress at this pace until killed",
+        run: hog::creep,
+    },
+    Work {
         name: "touch",
         usage: "MIB: touch memory at random, timed",
         run: memory::touch,
@@ -97,6 +104,31 @@ const WORKS: &[Work] = &[
         name: "beat",
         usage: "PERIOD_MS: sleep, locked in memory; how late it wakes",
         run: probe::beat,
+    },
+    Work {
+        name: "prompt",
+        usage: "PERIOD_MS: type into a shell at a terminal, timed",
+        run: person::prompt,
+    },
+    Work {
+        name: "login",
+        usage: "PERIOD_MS: start a session with a shell at a new terminal, timed",
+        run: person::login,
+    },
+    Work {
+        name: "window",
+        usage: "PERIOD_MS HEAP_MIB CODE: click at a window, timed",
+        run: person::window,
+    },
+    Work {
+        name: "draw",
+        usage: "HEAP_MIB CODE: a window's program: for each line of its input it touches its heap and its code",
+        run: person::draw,
+    },
+    Work {
+        name: "script",
+        usage: "COMMANDS: run a shell with these commands until the end",
+        run: script::script,
     },
     Work {
         name: "forks",
@@ -240,6 +272,11 @@ impl Out {
     /// A hog begins; also before counting does.
     fn hog() {
         line(&format!("hog {:.3}", now()));
+    }
+
+    /// A hog has more than the machine could spare when it began.
+    fn over() {
+        line(&format!("over {:.3}", now()));
     }
 }
 

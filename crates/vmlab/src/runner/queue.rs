@@ -136,7 +136,7 @@ impl Queue {
         for line in &self.lines {
             let finished = line.arm == "warmset" && line.state == State::Finished;
             if finished && line.machine.setting == *setting {
-                gaps.push(line.report.gap);
+                gaps.extend(line.report.gap);
             }
         }
         let first = gaps.first()?;
@@ -198,7 +198,10 @@ mod tests {
         match queue.pull() {
             Pull::Job(job, gap) => {
                 let mut line = crate::line::tests::line(&job.arm.name, job.rep);
-                line.report.gap.mean = f64::from(job.rep);
+                line.report.gap = Some(Gap {
+                    mean: f64::from(job.rep),
+                    ..Gap::default()
+                });
                 queue.done(&job, Some(line));
                 Some((job.arm.name, job.rep, gap))
             }

@@ -17,7 +17,7 @@ pub(super) const IDLE: Scenario = Scenario {
         "knobs_left",
     ],
     by_gap: false,
-    arms: "none,classic,warmset",
+    arms: "none,warmset",
 };
 
 fn idle(_: &Circumstances<'_>) -> Load {

@@ -25,7 +25,7 @@ const MEASURES: &[&str] = &[
     "knob_changes",
     "knobs_left",
 ];
-const ARMS: &str = "none,static:1000,classic,warmset";
+const ARMS: &str = "none,static:1000,warmset";
 /// Files that are read in turn: together larger than memory.
 const FILES: u64 = 12;
 /// Processes that read them.

@@ -4,7 +4,7 @@
 //! Harder here: the stream loops, and the hog is started again. Beside them a command is started five times a second, a
 //! set of memory is touched at random, and a heartbeat measures how long the machine stalls.
 
-use super::{Circumstances, DISK, Data, Load, MINUTE, Scenario, probes};
+use super::{Circumstances, DISK, Data, Load, MINUTE, Scenario, code, people, probes};
 use crate::plan::{Role, When};
 use crate::vm::disk::Filled;
 use units::Bytes;
@@ -19,9 +19,21 @@ const MEASURES: &[&str] = &[
     "read_own_p50",
     "read_own_p90",
     "read_own_max",
+    "prompt_p50",
+    "prompt_p99",
+    "prompt_max",
+    "prompt_slow",
+    "login_p50",
+    "login_max",
+    "login_slow",
+    "window_p50",
+    "window_p99",
+    "window_max",
+    "window_slow",
     "exec_p50",
     "exec_p99",
     "exec_max",
+    "exec_slow",
     "beat_late_max",
     "touch_p99",
     "oom_kills",
@@ -119,6 +131,34 @@ fn in_units(load: Load) -> Load {
     }
 }
 
+/// The page's own commands, typed into three shells.
+pub(super) const FAITHFUL: Scenario = scenario(
+    "three-workers:faithful",
+    "le9uo's own commands: tail /dev/zero, cat of a huge file, time cat of one of 10 %",
+    faithful,
+);
+
+/// The commands as the page has them. Around them, what tells the lab when each began and what became of it.
+fn faithful(at: &Circumstances<'_>) -> Load {
+    const NOW: &str = "$(cut -d' ' -f1 /proc/uptime)";
+    let hog = format!(
+        "while true; do echo hog-at {NOW}; tail /dev/zero; [ $? -lt 128 ] || echo killed tail {NOW}; done"
+    );
+    let reads = format!(
+        "while true; do at={NOW}; time -f \"seconds read $at %e\" cat /data/hot 2>&1 >/dev/null; \
+         sleep $(($(cat /sys/kernel/mm/lru_gen/min_ttl_ms 2>/dev/null || echo 0)/1000+1)); done"
+    );
+    let mut load = load(at, "zeros", 10);
+    load.roles
+        .retain(|role| !["hog", "stream", "read", "touch"].contains(&role.name.as_str()));
+    load.roles.extend([
+        Role::new("reads", &["script", &reads]),
+        Role::new("tails", &["script", &hog]).after(5),
+        Role::new("cats", &["script", "cat /data/huge >/dev/null"]).after(5),
+    ]);
+    load
+}
+
 fn load(at: &Circumstances<'_>, bytes: &str, hot_percent: u64) -> Load {
     let hot = at.memory_mib * hot_percent / 100;
     let touched = (at.memory_mib / 5).to_string();
@@ -139,7 +179,9 @@ fn load(at: &Circumstances<'_>, bytes: &str, hot_percent: u64) -> Load {
         roles.push(Role::new("lock", &["lock", "/data/hot"]).with_oom_score_adj(-1000));
     }
     roles.extend(probes());
+    roles.extend(people(at.memory_mib));
     let files = vec![
+        code(at.memory_mib),
         Filled {
             name: "huge".to_owned(),
             size: Bytes::mib(at.memory_mib * 3),

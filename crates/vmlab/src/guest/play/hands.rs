@@ -1,7 +1,8 @@
 //! The processes that start programs: their parents. One has no terminal, the other has one, and so have its children.
 
+use crate::terminal;
 use anyhow::{Context, Result};
-use rustix::process::{WaitOptions, setsid, wait};
+use rustix::process::{WaitOptions, wait};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
@@ -111,17 +112,7 @@ fn take_exit_codes() {
 
 /// Makes a new terminal that of this process and its children. It is there as long as what is returned.
 fn take_terminal() -> Result<(File, File)> {
-    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-    setsid()?;
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
-    grantpt(&master)?;
-    unlockpt(&master)?;
-    let name = ptsname(&master, Vec::new())?;
-    let slave = File::options()
-        .read(true)
-        .write(true)
-        .open(name.to_str()?)
-        .context("cannot open a terminal")?;
-    rustix::process::ioctl_tiocsctty(&slave)?;
-    Ok((master.into(), slave))
+    let (person, path) = terminal::open()?;
+    let side = terminal::take(&path)?;
+    Ok((person, side))
 }

@@ -1,21 +1,33 @@
 //! The runaway: takes memory until it is killed.
 
-use super::memory::{MIB, PAGE, take};
+use super::memory::{MIB, take};
 use super::{Dice, Out, Words};
-use crate::clock::now;
+use crate::clock::{now, sleep_until};
 use anyhow::Result;
 use memmap2::Advice;
 use std::fs;
 
 /// Zeros compress to nothing in zram; noise does not compress at all.
 pub(super) fn hog(words: &Words<'_>) -> Result<()> {
-    let out = Out::new();
     let noise = words.text(0)? == "noise";
     let step: usize = words.number(1)?;
+    grow(words, noise, step, None)
+}
+
+/// The same at this pace, as a leak or a person with ever more windows grows.
+pub(super) fn creep(words: &Words<'_>) -> Result<()> {
+    let kib_a_second: f64 = words.number(0)?;
+    grow(words, true, 1, Some(1024.0 * 1e3 / kib_a_second))
+}
+
+/// Takes memory in steps of so many MiB, with a pause in ms between them.
+fn grow(words: &Words<'_>, noise: bool, step: usize, pause: Option<f64>) -> Result<()> {
+    let out = Out::new();
     let mut dice = Dice::seeded(words.own());
     Out::hog();
     let capacity = capacity();
-    let mut over = None;
+    let locked_before = locked();
+    let mut is_over = false;
     let mut held = Vec::new();
     while out.goes_on() {
         let mut memory = take(step, Advice::NoHugePage)?;
@@ -27,30 +39,25 @@ pub(super) fn hog(words: &Words<'_>) -> Result<()> {
         held.push(memory);
         out.sum("hog_mib", step as f64);
         let bytes = held.len() * step * MIB;
-        if bytes > capacity.saturating_sub(locked()) {
-            // The last such line has the time from when it could not fit to when it was killed.
-            let since = *over.get_or_insert_with(now);
-            out.op("hog_over", since);
+        // What a guard has locked since then cannot be had any more.
+        let left = capacity.saturating_sub(locked().saturating_sub(locked_before));
+        if bytes > left && !is_over {
+            is_over = true;
+            Out::over();
+        }
+        if let Some(pause) = pause {
+            sleep_until(now() + pause, out.window.until);
         }
     }
     Ok(())
 }
 
-/// Most bytes that can be held: memory and swap, less the min watermarks, which the kernel reserves.
+/// What the kernel calls available, and free swap: all that a new program can have before others lose what they use.
 fn capacity() -> usize {
-    let zones = fs::read_to_string("/proc/zoneinfo").unwrap_or_default();
-    let reserved: usize = zones.lines().filter_map(min_watermark).sum();
-    let all = bytes("MemTotal:") + bytes("SwapTotal:");
-    all.saturating_sub(reserved * PAGE)
+    bytes("MemAvailable:") + bytes("SwapFree:")
 }
 
-/// Pages of a line of `/proc/zoneinfo` with a zone's min watermark.
-fn min_watermark(line: &str) -> Option<usize> {
-    let rest = line.trim_start().strip_prefix("min ")?;
-    rest.trim().parse().ok()
-}
-
-/// Bytes that are locked, so that the hog can never have them.
+/// Bytes that are locked.
 fn locked() -> usize {
     bytes("Unevictable:")
 }

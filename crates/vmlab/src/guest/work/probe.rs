@@ -55,7 +55,7 @@ pub(super) fn beat(words: &Words<'_>) -> Result<()> {
 }
 
 /// Locks all pages. Where that is not allowed, as for a user outside of the lab, the probe goes on without.
-fn lock() -> Result<()> {
+pub(super) fn lock() -> Result<()> {
     match mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE) {
         Err(rustix::io::Errno::PERM | rustix::io::Errno::NOMEM) => Ok(()),
         other => Ok(other?),
