@@ -137,7 +137,7 @@ smoke: lab
 
 ## run all tests in virtual machines: every kernel, faults, protection, the package under systemd
 vm: lab deb
-	packaging/tests/machines.sh smoke failures service service_life actors_acts take_over protect decisions
+	packaging/tests/machines.sh smoke failures service service_life actors_acts soak:disturb take_over protect decisions
 
 ## build a kernel with our series and run its tests; half an hour of one CPU for each SERIES
 kernel: setup-kernel lab
@@ -228,9 +228,9 @@ bench: build
 sanitize:
 	packaging/tests/sanitize.sh $(TARGET)
 
-## run the guard beside storms for HOURS, 8 by default, in each mode, and write target/soak
+## run the guard beside storms for HOURS of a machine, 8 by default, in all MODES, and write target/soak
 soak: lab deb
-	HOURS="$(or $(HOURS),8)" packaging/tests/machines.sh soak:beside
+	HOURS="$(or $(HOURS),8)" MODES="$(or $(MODES),observe tune guard protect)" packaging/tests/machines.sh soak:beside
 
 # Needs a nightly compiler and cargo-fuzz. `make test` changes and reads the inputs that are kept.
 ## fuzz PARSER, by default every parser, for SECONDS each, 600 by default, or with RUNS inputs
