@@ -19,9 +19,10 @@ pub(crate) fn all() -> Result<()> {
     pseudo("tmpfs", "/run")?;
     pseudo("tmpfs", "/tmp")?;
     pseudo("cgroup2", "/sys/fs/cgroup")?;
-    for place in ["/run/out", "/run/arm", "/dev/shm"] {
+    for place in ["/run/out", "/run/arm", "/dev/shm", "/dev/pts"] {
         fs::create_dir_all(place)?;
     }
+    pseudo("devpts", "/dev/pts")?;
     let _ = fs::write(
         "/sys/fs/cgroup/cgroup.subtree_control",
         "+memory +cpu +io +pids",
