@@ -163,6 +163,19 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
+    /// The arms that run if none are named must need no longer load than the scenario has.
+    #[test]
+    fn a_scenario_runs_as_it_is() {
+        for scenario in SCENARIOS {
+            for name in scenario.arms.split(',') {
+                let arm = crate::arm::Arm::parse(name).unwrap();
+                assert_eq!(arm.least_load_s(), 0, "{}: {name}", scenario.name);
+            }
+        }
+        let founding = crate::arm::Arm::parse("classic").unwrap();
+        assert!(founding.least_load_s() > 8 * 30, "its first forecast");
+    }
+
     #[test]
     fn names_are_unique_and_found() {
         let names: BTreeSet<&str> = SCENARIOS.iter().map(|scenario| scenario.name).collect();

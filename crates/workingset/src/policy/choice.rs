@@ -189,6 +189,28 @@ mod tests {
     }
 
     #[test]
+    fn a_fitted_size_that_is_far_from_the_capacity_is_told() {
+        let missed_by = |policy: &str, mean_size: f64| {
+            let choice = Choice::parse(policy).unwrap();
+            let score = crate::policy::Score {
+                capacity: 100,
+                references: 1000,
+                distinct: 200,
+                misses: 10,
+                writebacks: None,
+                mean_size,
+                options: String::new(),
+            };
+            choice.spec.size_missed_by(&choice.options, &score)
+        };
+        assert!(missed_by("pff", 80.0).is_some_and(|share| (share + 0.2).abs() < 1e-9));
+        assert!(missed_by("pff", 106.0).is_some());
+        assert_eq!(missed_by("pff", 96.0), None);
+        assert_eq!(missed_by("pff:p=7", 80.0), None, "it was asked for");
+        assert_eq!(missed_by("lru", 80.0), None, "nothing was fitted");
+    }
+
+    #[test]
     fn commas_separate_policies_and_options() {
         assert_eq!(
             split("lru,2q:kin=0.3,kout=0.6,opt"),
