@@ -55,7 +55,8 @@ impl Analysis {
     /// Errors: a window that is longer than the trace.
     pub fn of(name: &str, uses: &Uses, wanted: &Wanted) -> Result<Self, Error> {
         let intervals = Intervals::of_uses(uses);
-        let thetas = window::chosen(uses, &intervals, wanted)?;
+        let resolution = uses.resolution();
+        let thetas = window::chosen(uses, &intervals, wanted, resolution)?;
         let (columns, map_rows) = wanted.map;
         let ((map, steps), windows) = rayon::join(
             || {
@@ -70,7 +71,7 @@ impl Analysis {
         } else {
             None
         };
-        let program = Program::of(name, uses, curves.as_ref(), &windows);
+        let program = Program::of(name, uses, resolution, curves.as_ref(), &windows);
         let mut moves = Vec::with_capacity(steps.len());
         for step in steps {
             moves.push(Move {

@@ -86,12 +86,14 @@ pub struct About {
 }
 
 impl About {
-    /// The resolution; where the recorder did not say it, the median of these times between two looks, which are sorted by it.
-    pub fn resolution_or(&self, between_looks: &mut [u64]) -> Option<u64> {
+    /// The resolution; where the recorder of looks did not say it, the median of the times between two of them, which are only then
+    /// gathered.
+    pub(crate) fn resolution_or(&self, between_looks: impl FnOnce() -> Vec<u64>) -> Option<u64> {
         let is_by_looks = self.visibility == Visibility::Scans && self.clock != Clock::References;
         if self.resolution.is_some() || !is_by_looks {
             return self.resolution;
         }
+        let mut between_looks = between_looks();
         between_looks.sort_unstable();
         between_looks.get(between_looks.len() / 2).copied()
     }

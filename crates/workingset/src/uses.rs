@@ -260,7 +260,7 @@ impl Uses {
     /// The shortest time of which the trace can tell; `None` if it shows every reference. Cost: sorts the times between looks, if the
     /// recorder did not say it.
     pub fn resolution(&self) -> Option<u64> {
-        self.about().resolution_or(&mut self.listed.clone())
+        self.about().resolution_or(|| self.listed.clone())
     }
 
     /// When each page was first used, in the order of first use.

@@ -130,7 +130,7 @@ impl Run {
             let arm = Arm::parse(name)?;
             let least = arm.least_load_s();
             anyhow::ensure!(
-                self.load.is_some_and(|load| load >= least) || least == 0,
+                self.load.unwrap_or_default() >= least,
                 "arm {name}: its first forecast comes after 8 samples, 30 s apart, so a shorter load shows nothing of it; \
                  give --load {least} or more"
             );

@@ -237,19 +237,19 @@ pub const MEASURES: &[Measure] = &[
     less(
         "prompt_p50",
         "ms",
-        "the median of a shell's answer at a terminal",
+        "the median answer of a shell at a terminal",
         |line| latency(line, "prompt", |l| l.p50),
     ),
     less(
         "prompt_p99",
         "ms",
-        "the last percentile of a shell's answer at a terminal",
+        "the last percentile of a shell's answers at a terminal",
         |line| latency(line, "prompt", |l| l.p99),
     ),
     less(
         "prompt_max",
         "ms",
-        "the longest of a shell's answer at a terminal",
+        "the longest answer of a shell at a terminal",
         |line| latency(line, "prompt", |l| l.max),
     ),
     less(
@@ -258,24 +258,18 @@ pub const MEASURES: &[Measure] = &[
         "time in which a shell's answer at a terminal took longer than a second",
         |line| slow(line, "prompt"),
     ),
-    less(
-        "login_p50",
-        "ms",
-        "the median of a login to a shell",
-        |line| latency(line, "login", |l| l.p50),
-    ),
+    less("login_p50", "ms", "the median login to a shell", |line| {
+        latency(line, "login", |l| l.p50)
+    }),
     less(
         "login_p99",
         "ms",
-        "the last percentile of a login to a shell",
+        "the last percentile of logins to a shell",
         |line| latency(line, "login", |l| l.p99),
     ),
-    less(
-        "login_max",
-        "ms",
-        "the longest of a login to a shell",
-        |line| latency(line, "login", |l| l.max),
-    ),
+    less("login_max", "ms", "the longest login to a shell", |line| {
+        latency(line, "login", |l| l.max)
+    }),
     less(
         "login_slow",
         "ms",
@@ -285,19 +279,19 @@ pub const MEASURES: &[Measure] = &[
     less(
         "window_p50",
         "ms",
-        "the median of a window's reaction",
+        "the median reaction of a window",
         |line| latency(line, "window", |l| l.p50),
     ),
     less(
         "window_p99",
         "ms",
-        "the last percentile of a window's reaction",
+        "the last percentile of a window's reactions",
         |line| latency(line, "window", |l| l.p99),
     ),
     less(
         "window_max",
         "ms",
-        "the longest of a window's reaction",
+        "the longest reaction of a window",
         |line| latency(line, "window", |l| l.max),
     ),
     less(

@@ -21,7 +21,7 @@ mod user;
 
 pub(crate) use act::act;
 
-use crate::clock::{Window, now};
+use crate::clock::{Window, now, sleep_until};
 use anyhow::{Context, Result};
 use std::fs;
 use std::io::{self, Write};
@@ -248,6 +248,18 @@ impl Out {
     /// Returns true if the load goes on.
     fn goes_on(&self) -> bool {
         now() < self.window.until
+    }
+
+    /// Does something every so many milliseconds until the end, each time with the moment at which it begins. What took longer delays
+    /// the next, and none is made up for.
+    fn every(&self, period: f64, mut turn: impl FnMut(f64) -> Result<()>) -> Result<()> {
+        let mut due = now();
+        while self.goes_on() {
+            turn(now())?;
+            due = (due + period).max(now());
+            sleep_until(due, self.window.until);
+        }
+        Ok(())
     }
 
     /// An operation that began at this moment and ends now.

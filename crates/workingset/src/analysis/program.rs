@@ -96,6 +96,7 @@ impl Program {
     pub(super) fn of(
         name: &str,
         uses: &Uses,
+        resolution: Option<u64>,
         curves: Option<&Curves>,
         windows: &[AtWindow],
     ) -> Self {
@@ -117,7 +118,7 @@ impl Program {
             start: uses.start(),
             time: uses.time(),
             visibility: about.visibility.clone(),
-            resolution: uses.resolution(),
+            resolution,
             tasks: about.tasks.len() as u64,
             regions: regions(uses),
             needs: curves.map(|curves| needs(uses, curves)).unwrap_or_default(),

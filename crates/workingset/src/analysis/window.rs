@@ -54,9 +54,9 @@ pub(super) fn chosen(
     uses: &Uses,
     intervals: &Intervals,
     wanted: &Wanted,
+    resolution: Option<u64>,
 ) -> Result<Vec<u64>, Error> {
     let time = uses.time();
-    let resolution = uses.resolution();
     for theta in &wanted.thetas {
         demand_window(*theta, resolution)?;
         if *theta == 0 || *theta > time {

@@ -62,15 +62,15 @@ pub struct Residence {
 
 /// Stays that ended and that the trace's end cut.
 #[derive(Debug, Default)]
-pub(super) struct Stays {
+struct Stays {
     ended: Vec<f64>,
     cut: Vec<f64>,
 }
 
 impl Stays {
-    /// The stays of uses, given as page, first and last moment, in a trace that ends at `end`.
-    pub(super) fn of(
-        uses: impl Iterator<Item = (Page, u64, u64)>,
+    /// The stays of uses, given as page, and first and last moment, in a trace that ends at `end`.
+    fn of(
+        uses: impl Iterator<Item = (Page, (u64, u64))>,
         pages: usize,
         theta: u64,
         end: u64,
@@ -78,7 +78,7 @@ impl Stays {
         let mut stays = Self::default();
         // When each page's stay began, and its last reference.
         let mut open: Vec<Option<(u64, u64)>> = vec![None; pages];
-        for (page, from, to) in uses {
+        for (page, (from, to)) in uses {
             let stay = &mut open[page as usize];
             let began = match *stay {
                 Some((began, last)) if from - last <= theta => began,
@@ -126,7 +126,7 @@ impl Stays {
 }
 
 /// The same pages in random order (Fisher, Yates).
-pub(super) fn shuffled(mut pages: Vec<Page>) -> Vec<Page> {
+fn shuffled(mut pages: Vec<Page>) -> Vec<Page> {
     let mut rng = Rng::new(SEED);
     for at in (1..pages.len()).rev() {
         let other = rng.below(at as u64 + 1) as usize;
@@ -164,11 +164,19 @@ impl Residence {
         let time = trace.time().filter(|_| timed);
         let at = |reference: usize| time.map_or(reference as u64, |time| time[reference]);
         let end = at(trace.len() - 1) + 1;
+        let moments = (0..trace.len()).map(|reference| (at(reference), at(reference)));
+        Self::of_moments(trace, moments, theta, end)
+    }
+
+    /// The stays of uses, whose pages are those of this trace, with the first and last moment of each. The trace ends at `end`.
+    pub(super) fn of_moments(
+        trace: &Trace,
+        moments: impl Iterator<Item = (u64, u64)> + Clone,
+        theta: u64,
+        end: u64,
+    ) -> Self {
         let stays = |pages: &[Page]| {
-            let uses = pages
-                .iter()
-                .enumerate()
-                .map(|(reference, page)| (*page, at(reference), at(reference)));
+            let uses = pages.iter().copied().zip(moments.clone());
             Stays::of(uses, trace.pages(), theta, end)
         };
         let by_chance = stays(&shuffled(trace.refs().to_vec()));
@@ -176,7 +184,7 @@ impl Residence {
     }
 
     /// What these stays tell, beside those of the same uses in random order.
-    pub(super) fn told(theta: u64, stays: &Stays, by_chance: &Stays) -> Self {
+    fn told(theta: u64, stays: &Stays, by_chance: &Stays) -> Self {
         let ended = &stays.ended;
         let count = ended.len() as f64;
         let sum: f64 = ended.iter().sum();

@@ -84,14 +84,13 @@ pub struct Series {
     pub sizes: Vec<u64>,
 }
 
-/// The shortest time of which a trace with these times can tell.
-fn between_looks(trace: &Trace, time: &[u64]) -> Option<u64> {
+/// The times between two looks, of the times of a trace.
+fn between_looks(time: &[u64]) -> Vec<u64> {
     let pairs = time.windows(2);
-    let mut gaps: Vec<u64> = pairs
+    pairs
         .map(|pair| pair[1] - pair[0])
         .filter(|gap| *gap > 0)
-        .collect();
-    trace.about.resolution_or(&mut gaps)
+        .collect()
 }
 
 impl Series {
@@ -107,7 +106,8 @@ impl Series {
             )));
         }
         let time = trace.time().filter(|_| timed);
-        demand_window(theta, time.and_then(|time| between_looks(trace, time)))?;
+        let resolution = time.and_then(|time| trace.about.resolution_or(|| between_looks(time)));
+        demand_window(theta, resolution)?;
         let at = |reference: usize| time.map_or(reference as u64, |time| time[reference]);
         let refs = trace.refs();
         let first = at(0);

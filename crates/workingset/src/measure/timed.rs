@@ -11,7 +11,7 @@
 //! - Cost: O(uses) each, 4 to 16 B for each page.
 //! - Source: as `series`, `residence` and `policy::half_life`; those count references, these time.
 
-use super::residence::{Residence, Stays, shuffled};
+use super::residence::Residence;
 use super::series::{Pixel, Series};
 use crate::{NONE, Uses};
 
@@ -168,19 +168,8 @@ pub fn sizes(uses: &Uses, theta: u64, pixels: usize) -> Sizes {
 
 /// How long pages stay in the working set.
 pub fn residence(uses: &Uses, theta: u64) -> Residence {
-    let stays = Stays::of(
-        uses.iter().map(|one| (one.page, one.from, one.to)),
-        uses.pages(),
-        theta,
-        uses.end(),
-    );
-    let pages = shuffled(uses.trace().refs().to_vec());
-    let in_random_order = uses
-        .iter()
-        .zip(pages)
-        .map(|(one, page)| (page, one.from, one.to));
-    let by_chance = Stays::of(in_random_order, uses.pages(), theta, uses.end());
-    Residence::told(theta, &stays, &by_chance)
+    let moments = uses.iter().map(|one| (one.from, one.to));
+    Residence::of_moments(uses.trace(), moments, theta, uses.end())
 }
 
 /// Faults and mean size of a memory from which a page leaves a half-life after it was loaded.

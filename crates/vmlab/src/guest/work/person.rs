@@ -137,13 +137,11 @@ fn keep_asking(
     lock()?;
     let mut program = Some(start()?);
     let mut number: u64 = 0;
-    let mut due = now();
-    while out.goes_on() {
+    out.every(period, |began| {
         number += 1;
         // No line that a shell says by itself is this.
         let wanted = format!("answer-{number}");
         let line = format!("{ask}{wanted}");
-        let began = now();
         let until = out.window.until + PATIENCE;
         loop {
             let heard = match &mut program {
@@ -160,10 +158,8 @@ fn keep_asking(
             }
         }
         out.op(name, began);
-        due = (due + period).max(now());
-        sleep_until(due, out.window.until);
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// Logs in every so many ms: a new session at a new terminal, in which a shell reads its profile and answers.
@@ -171,19 +167,15 @@ pub(super) fn login(words: &Words<'_>) -> Result<()> {
     let out = Out::new();
     let period: f64 = words.number(0)?;
     lock()?;
-    let mut due = now();
-    while out.goes_on() {
-        let began = now();
+    out.every(period, |began| {
         let until = out.window.until + PATIENCE;
         while !is_logged_in(until) && out.goes_on() {
             out.sum("login_ended", 1.0);
             sleep_until(now() + AGAIN, out.window.until);
         }
         out.op("login", began);
-        due = (due + period).max(now());
-        sleep_until(due, out.window.until);
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// Returns false if the shell ended, or could not be started.

@@ -12,9 +12,7 @@ pub(super) fn exec(words: &Words<'_>) -> Result<()> {
     let program = words.text(0)?;
     let period: f64 = words.number(1)?;
     lock()?;
-    let mut due = now();
-    while out.goes_on() {
-        let began = now();
+    out.every(period, |began| {
         let status = Command::new(program)
             .arg("nothing")
             .stdin(Stdio::null())
@@ -25,10 +23,8 @@ pub(super) fn exec(words: &Words<'_>) -> Result<()> {
         } else {
             out.sum("exec_failed", 1.0);
         }
-        due = (due + period).max(now());
-        sleep_until(due, out.window.until);
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// Sleeps and wakes, locked in memory. It prints only at the end: a write could wait for memory.
