@@ -2,7 +2,7 @@
 //!
 //! [`Logger::say`] formats into a fixed buffer and hands it to a queue of fixed length: it neither waits nor allocates.
 //! Messages that find the queue full are counted and reported. A flood of one topic is cut to a burst, and then to one
-//! message a second; the number of those left out is written, too.
+//! message a second; the number of those left out is written, too. Signals are a topic of their own: no flood hides one.
 
 mod budget;
 mod line;
@@ -37,7 +37,9 @@ const REPORT: Duration = Duration::from_secs(1);
 pub enum Topic {
     /// Something does not work. Always written.
     Error,
-    /// Actions and events (verbosity 1).
+    /// A process is signalled, or would be (verbosity 1).
+    Signal,
+    /// Other actions and events (1).
     Action,
     /// Reasons (2).
     Reason,
@@ -50,8 +52,9 @@ pub enum Topic {
 }
 
 impl Topic {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Error,
+        Self::Signal,
         Self::Action,
         Self::Reason,
         Self::Rate,
@@ -62,7 +65,7 @@ impl Topic {
     const fn verbosity(self) -> u8 {
         match self {
             Self::Error => 0,
-            Self::Action => 1,
+            Self::Signal | Self::Action => 1,
             Self::Reason => 2,
             Self::Rate => 3,
             Self::Tick => 4,
@@ -74,7 +77,7 @@ impl Topic {
     const fn priority(self) -> u8 {
         match self {
             Self::Error => 3,
-            Self::Action => 5,
+            Self::Signal | Self::Action => 5,
             Self::Reason => 6,
             Self::Rate | Self::Tick | Self::Reading => 7,
         }
@@ -84,13 +87,19 @@ impl Topic {
     const fn label(self) -> &'static str {
         match self {
             Self::Error => "error: ",
-            Self::Action | Self::Reason | Self::Rate | Self::Tick | Self::Reading => "",
+            Self::Signal
+            | Self::Action
+            | Self::Reason
+            | Self::Rate
+            | Self::Tick
+            | Self::Reading => "",
         }
     }
 
     const fn name(self) -> &'static str {
         match self {
             Self::Error => "error",
+            Self::Signal => "signal",
             Self::Action => "action",
             Self::Reason => "reason",
             Self::Rate => "rate",
@@ -102,7 +111,7 @@ impl Topic {
     /// The journal's `MESSAGE_ID`: `journalctl MESSAGE_ID=…` lists all actions.
     const fn message_id(self) -> Option<&'static str> {
         match self {
-            Self::Action => Some("5b6f3a0de1cd4c0f9a27c7c8d5be41f2"),
+            Self::Signal | Self::Action => Some("5b6f3a0de1cd4c0f9a27c7c8d5be41f2"),
             Self::Error | Self::Reason | Self::Rate | Self::Tick | Self::Reading => None,
         }
     }
@@ -305,13 +314,14 @@ mod tests {
     fn verbosity_decides_what_is_written() {
         let directory = tempfile::tempdir().unwrap();
         let mut logger = logger(directory.path(), config::Log::Syslog, 0);
-        for level in 0..=5 {
+        let expected = [1, 3, 4, 5, 6, 7];
+        for (level, topics) in (0..).zip(expected) {
             logger.set_verbosity(verbosity(level));
             let said = Topic::ALL
                 .iter()
                 .filter(|topic| logger.says(**topic))
                 .count();
-            assert_eq!(said, usize::from(level) + 1);
+            assert_eq!(said, topics, "verbosity {level}");
         }
     }
 

@@ -177,13 +177,16 @@ impl Guard {
             } else {
                 "could not: "
             };
+            let topic = match step.action {
+                Action::Kill { .. } => Topic::Signal,
+                _ => Topic::Action,
+            };
             let file = self.file_name(&step.action);
             if self.logger.says(Topic::Reason) {
-                self.logger
-                    .say(Topic::Action, format_args!("{prefix}{step}{file}"));
+                self.logger.say(topic, format_args!("{prefix}{step}{file}"));
             } else {
                 self.logger
-                    .say(Topic::Action, format_args!("{prefix}{}{file}", step.action));
+                    .say(topic, format_args!("{prefix}{}{file}", step.action));
             }
         }
         for notice in &decision.notices {

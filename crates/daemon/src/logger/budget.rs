@@ -1,7 +1,7 @@
 //! How many messages of one topic are written: a token bucket that fills with time.
 //!
 //! A message costs one interval of its topic, and a bucket holds `BURST` intervals. Each topic has a bucket, so that a flood
-//! of reasons does not hide an error.
+//! of reasons does not hide an error, nor one of actions a signal.
 
 use super::Topic;
 use std::time::{Duration, Instant};
@@ -81,10 +81,11 @@ impl Bucket {
     }
 }
 
-/// Time that earns one message. At verbosity 4 every tick is written, and the fastest guard has ten a second.
+/// Time that earns one message. At verbosity 4 every tick is written, and the fastest guard has ten a second. A tick may
+/// signal some processes, and what was signalled must be found in the log: signals get what ticks get.
 const fn interval(topic: Topic) -> Duration {
     match topic {
-        Topic::Rate | Topic::Tick | Topic::Reading => Duration::from_millis(25),
+        Topic::Signal | Topic::Rate | Topic::Tick | Topic::Reading => Duration::from_millis(25),
         Topic::Error | Topic::Action | Topic::Reason => Duration::from_secs(1),
     }
 }
@@ -110,6 +111,18 @@ mod tests {
             .filter(|_| budgets.allows(Topic::Action, later))
             .count();
         assert_eq!(passed, 3);
+    }
+
+    #[test]
+    fn a_flood_of_actions_hides_no_signal() {
+        let start = Instant::now();
+        let mut budgets = Budgets::new(start);
+        while budgets.allows(Topic::Action, start) {}
+        for tick in 0..100 {
+            let now = start + Duration::from_millis(100) * tick;
+            assert!(budgets.allows(Topic::Signal, now), "tick {tick}");
+            budgets.allows(Topic::Action, now);
+        }
     }
 
     #[test]
