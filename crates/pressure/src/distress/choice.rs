@@ -160,7 +160,7 @@ fn choose_process(inputs: Inputs<'_>) -> Choice {
 }
 
 /// The process that grows fastest, however little of the growth it makes; `None` if an exempt one makes
-/// a share of it.
+/// a share of it, or if the end of the fastest frees next to nothing.
 pub(crate) fn fastest(inputs: Inputs<'_>) -> Option<Pick> {
     if an_exempt_one_grows(inputs) {
         return None;
@@ -176,7 +176,8 @@ pub(crate) fn fastest(inputs: Inputs<'_>) -> Option<Pick> {
     if let Some(pick) = &mut best {
         join_family(inputs, pick);
     }
-    best
+    let least_size = SMALL.of(inputs.outlook.managed);
+    best.filter(|pick| pick.size() >= least_size)
 }
 
 /// Whether a process that may not be killed makes a share of the growth: no other kill helps then.

@@ -106,6 +106,37 @@ fn the_fastest_grower_is_killed_not_the_largest_and_not_a_browsers_tab() {
     assert_eq!(machine.ended, [20]);
 }
 
+/// In a machine it was a command of 1.1 MiB, beside an exempt process that had grown in leaps.
+#[test]
+fn nobody_is_killed_who_holds_next_to_nothing() {
+    let strangers = |each: u64| {
+        let mut all = Vec::new();
+        for number in 0..10 {
+            let mut one = process(100 + number, &format!("stranger-{number}"), each, 1);
+            one.candidate.kin = number;
+            one.candidate.unit =
+                UnitName::from(format!("session-{number}.scope").as_str()).unwrap();
+            all.push(one);
+        }
+        all
+    };
+    let killed = |each: u64| {
+        let mut machine = Machine::new(strangers(each));
+        // What none of them frees.
+        machine.files = Bytes::mib(930 - 10 * each);
+        while !machine.out_of_memory && machine.signals.is_empty() {
+            machine.tick();
+        }
+        machine.signals.len()
+    };
+    assert_eq!(killed(1), 0);
+    assert_eq!(
+        killed(50),
+        1,
+        "but of ten that hold a part of memory the fastest"
+    );
+}
+
 #[test]
 fn a_newborn_that_takes_its_first_pages_is_no_runaway() {
     let mut newborn = process(30, "sh", 5, 0);

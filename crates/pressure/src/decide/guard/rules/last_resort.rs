@@ -2,6 +2,7 @@
 //! them gets SIGKILL, before the kernel chooses by size alone.
 //!
 //! - Not where memory of the kernel or a tmpfs grows, or an exempt process does: no kill helps then.
+//! - Nor where the fastest holds next to nothing: its end gives no time, and the kernel kills once more.
 
 use crate::decide::guard::proposal::Proposal;
 use crate::decide::guard::view::View;
