@@ -36,6 +36,8 @@ pub(crate) const RESPONSE: Duration = Duration::from_millis(100);
 const STEP_EVERY: Duration = Duration::from_secs(1);
 /// Minimum time between two notices that the budget is too small.
 const SHORT_OF_BUDGET_EVERY: Duration = Duration::from_secs(10);
+/// Waits a second that take a fifth of all time on a disk that seeks for 10 ms.
+const ON_A_HARD_DISK: u64 = 20;
 /// Under load the gap narrows only after this long without a stall.
 const QUIET: Duration = Duration::from_secs(30);
 
@@ -107,9 +109,14 @@ impl Draft<'_> {
 
     /// Whether programs wait for refaults more than is accepted. Memory is then short for good and not for a
     /// moment: no gap makes kswapd come in time, and what it holds free is missing where programs wait.
+    ///
+    /// The slower the disk, the fewer waits there can be in a second: where all tasks stall, a few are enough.
     fn thrash(&self) -> Option<Reason> {
         let per_second = self.history.waits as u64;
-        let target = self.config.gap.refault_target;
+        let target = match self.history.distress.thrashing_since {
+            Some(_) => self.config.gap.refault_target.min(ON_A_HARD_DISK),
+            None => self.config.gap.refault_target,
+        };
         if per_second <= target {
             return None;
         }
