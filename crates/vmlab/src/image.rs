@@ -36,6 +36,8 @@ pub enum Part {
     Nohang,
     /// gcc and make.
     Compiler,
+    /// The shell and the commands that people type, where busybox's own would do the same in another way.
+    Shell,
     /// mkfs.btrfs and btrfs, which make a file system with subvolumes.
     Btrfs,
     /// strace, which shows the files that a guard opens.
@@ -48,6 +50,7 @@ impl Part {
             Self::Earlyoom => &["earlyoom"],
             Self::Nohang => &["nohang", "python3-minimal"],
             Self::Compiler => &["gcc", "make", "libc6-dev"],
+            Self::Shell => &["bash", "coreutils"],
             Self::Btrfs => &["btrfs-progs"],
             Self::Strace => &["strace"],
         }

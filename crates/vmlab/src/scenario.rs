@@ -56,6 +56,14 @@ pub struct Load {
     pub size: Size,
 }
 
+impl Load {
+    /// Whether commands are typed into a shell.
+    pub fn has_scripts(&self) -> bool {
+        let mut works = self.roles.iter().map(|role| role.work.first());
+        works.any(|work| work.is_some_and(|work| work == "script"))
+    }
+}
+
 /// What a data disk has on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Data {

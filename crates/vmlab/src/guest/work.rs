@@ -5,6 +5,7 @@
 
 mod act;
 mod burst;
+mod code;
 mod crowd;
 mod files;
 mod hog;
@@ -79,6 +80,11 @@ const WORKS: &[Work] = &[
         name: "creep",
         usage: "KIB_A_SECOND: take memory that does not compress at this pace until killed",
         run: hog::creep,
+    },
+    Work {
+        name: "browse",
+        usage: "KIB_A_SECOND PAGES CODE: the same, running through pages of its code for each MiB",
+        run: hog::browse,
     },
     Work {
         name: "touch",

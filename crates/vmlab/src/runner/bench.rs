@@ -87,6 +87,9 @@ impl<'a> Bench<'a> {
             if matches!(load.data, Data::Source(_)) {
                 parts.insert(image::Part::Compiler);
             }
+            if load.has_scripts() {
+                parts.insert(image::Part::Shell);
+            }
             data.insert(memory_mib, image::data(store, &programs, &load.data)?);
         }
         let root = image::root(store, &programs, &parts)?;

@@ -1,9 +1,9 @@
-//! A machine that stands: memory fills slowly up to the last of it, so that the kernel always finds one more page of code to take
-//! from a program that needs it at once.
+//! A machine that stands: a program grows up to the last of memory and needs its code to do so. The kernel always finds one more page of
+//! code to take from a program that needs it at once, and what is left of memory is filled as slowly as the disk reads.
 //!
 //! No kernel calls that out of memory, because each look at its lists reclaims something. le9uo promises to end it at once.
 
-use super::{Circumstances, Data, Load, Scenario, code, people, probes};
+use super::{Circumstances, Data, Filled, Load, Scenario, people, probes};
 use crate::plan::{Role, Size, When};
 use crate::vm::disk::Throttle;
 use units::Bytes;
@@ -21,10 +21,13 @@ const LENGTH: Size = Size {
     calm_s: 30,
 };
 
+/// Pages of its code that the hog runs through for each MiB: one for each page that it makes.
+const PAGES_A_MIB: u64 = 256;
+
 /// The second claim of le9uo.
 pub(super) const LIVELOCK: Scenario = Scenario {
     name: "livelock",
-    about: "a leak up to the last page beside windows whose code is on a slow disk",
+    about: "a program that fills memory and runs through its code, on a slow disk",
     load,
     measures: &[
         "prompt_max",
@@ -59,19 +62,24 @@ pub(super) const LIVELOCK: Scenario = Scenario {
 };
 
 fn load(at: &Circumstances<'_>) -> Load {
-    // From a quarter of memory to all of it within half a minute.
-    let slowly = (at.memory_mib * 1024 / 40).to_string();
+    // All of memory within half a minute, as long as its code is there.
+    let pace = (at.memory_mib * 1024 / 30).to_string();
+    let words = ["browse", &pace, &PAGES_A_MIB.to_string(), "/data/code"];
     let mut roles = vec![
-        Role::new("hog", &["creep", &slowly])
+        Role::new("hog", &words)
             .when(When::Again(30_000))
             .after(10)
             .with_oom_score_adj(0),
     ];
     roles.extend(probes());
     roles.extend(people(at.memory_mib));
+    let code = Filled {
+        name: "code".to_owned(),
+        size: Bytes::mib(at.memory_mib / 4),
+    };
     Load {
         roles,
-        data: Data::Files(vec![code(at.memory_mib)], Bytes::mib(16)),
+        data: Data::Files(vec![code], Bytes::mib(16)),
         throttle: HARD_DISK,
         thp: None,
         ends_with: None,

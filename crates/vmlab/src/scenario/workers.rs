@@ -145,7 +145,7 @@ fn faithful(at: &Circumstances<'_>) -> Load {
         "while true; do echo hog-at {NOW}; tail /dev/zero; [ $? -lt 128 ] || echo killed tail {NOW}; done"
     );
     let reads = format!(
-        "while true; do at={NOW}; time -f \"seconds read $at %e\" cat /data/hot 2>&1 >/dev/null; \
+        "exec 2>&1; while true; do TIMEFORMAT=\"seconds read {NOW} %R\"; time cat /data/hot >/dev/null; \
          sleep $(($(cat /sys/kernel/mm/lru_gen/min_ttl_ms 2>/dev/null || echo 0)/1000+1)); done"
     );
     let mut load = load(at, "zeros", 10);

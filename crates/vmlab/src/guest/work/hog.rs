@@ -1,5 +1,6 @@
 //! The runaway: takes memory until it is killed.
 
+use super::code::Code;
 use super::memory::{MIB, take};
 use super::{Dice, Out, Words};
 use crate::clock::{now, sleep_until};
@@ -11,17 +12,40 @@ use std::fs;
 pub(super) fn hog(words: &Words<'_>) -> Result<()> {
     let noise = words.text(0)? == "noise";
     let step: usize = words.number(1)?;
-    grow(words, noise, step, None)
+    grow(words, noise, step, |_| {})
 }
 
 /// The same at this pace, as a leak or a person with ever more windows grows.
 pub(super) fn creep(words: &Words<'_>) -> Result<()> {
-    let kib_a_second: f64 = words.number(0)?;
-    grow(words, true, 1, Some(1024.0 * 1e3 / kib_a_second))
+    let pause = pause(words.number(0)?);
+    grow(words, true, 1, |out| {
+        sleep_until(now() + pause, out.window.until);
+    })
 }
 
-/// Takes memory in steps of so many MiB, with a pause in ms between them.
-fn grow(words: &Words<'_>, noise: bool, step: usize, pause: Option<f64>) -> Result<()> {
+/// The same, and for each MiB it runs through this many pages of its code, as a program does that makes something of its memory.
+///
+/// When its code is evicted it grows as slowly as the disk reads.
+pub(super) fn browse(words: &Words<'_>) -> Result<()> {
+    let pause = pause(words.number(0)?);
+    let pages: u64 = words.number(1)?;
+    let code = Code::of(words.text(2)?)?;
+    let mut dice = Dice::seeded(words.own());
+    grow(words, true, 1, |out| {
+        for _ in 0..pages {
+            code.touch(&mut dice);
+        }
+        sleep_until(now() + pause, out.window.until);
+    })
+}
+
+/// Ms between two MiB at this pace.
+fn pause(kib_a_second: f64) -> f64 {
+    1024.0 * 1e3 / kib_a_second
+}
+
+/// Takes memory in steps of so many MiB, and does this after each.
+fn grow(words: &Words<'_>, noise: bool, step: usize, mut after: impl FnMut(&Out)) -> Result<()> {
     let out = Out::new();
     let mut dice = Dice::seeded(words.own());
     Out::hog();
@@ -45,9 +69,7 @@ fn grow(words: &Words<'_>, noise: bool, step: usize, pause: Option<f64>) -> Resu
             is_over = true;
             Out::over();
         }
-        if let Some(pause) = pause {
-            sleep_until(now() + pause, out.window.until);
-        }
+        after(&out);
     }
     Ok(())
 }

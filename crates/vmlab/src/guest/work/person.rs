@@ -4,15 +4,14 @@
 //! be killed. A person then starts it again, and that time counts, too. An answer that has not come when the load is over counts
 //! with the time that it was waited for.
 
+use super::code::Code;
 use super::memory::{PAGE, take, touch_page};
 use super::probe::lock;
 use super::{Dice, Out, Words};
 use crate::clock::{now, sleep_until};
 use crate::terminal;
 use anyhow::{Context, Result};
-use memmap2::{Advice, MmapOptions};
-use std::fs::File;
-use std::hint::black_box;
+use memmap2::Advice;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -192,24 +191,17 @@ fn is_logged_in(until: f64) -> bool {
 /// A window's program: for each line it draws itself anew, which takes pages of its heap and of its code, and says the line.
 pub(super) fn draw(words: &Words<'_>) -> Result<()> {
     let mut heap = take(words.number(0)?, Advice::NoHugePage)?;
-    let path = words.text(1)?;
-    let file = File::open(path).with_context(|| format!("cannot read {path}"))?;
-    // SAFETY: a mapping must not change while it is borrowed. The file is on the machine's own disk, and no process of a load
-    // writes to it or truncates it.
-    #[allow(unsafe_code)]
-    let code = unsafe { MmapOptions::new().map_exec(&file)? };
+    let code = Code::of(words.text(1)?)?;
     let mut dice = Dice::seeded(words.own());
     // What zram cannot compress.
     dice.fill(&mut heap);
     let heap_pages = (heap.len() / PAGE) as u64;
-    let code_pages = (code.len() / PAGE) as u64;
     let mut said = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
         let line = line?;
         for _ in 0..DRAWN {
             touch_page(&mut heap, dice.below(heap_pages) as usize);
-            let page = dice.below(code_pages) as usize;
-            black_box(code.get(page * PAGE));
+            code.touch(&mut dice);
         }
         writeln!(said, "{line}")?;
         said.flush()?;

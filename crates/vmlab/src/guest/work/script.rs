@@ -1,4 +1,4 @@
-//! Commands of a shell, as a page has them for its readers.
+//! Commands of a shell, as a page has them for its readers: bash, which most of them type into.
 
 use super::{Out, Words};
 use crate::clock::sleep_until;
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 /// Runs commands in a process group of their own, and ends all of it with the load.
 pub(super) fn script(words: &Words<'_>) -> Result<()> {
     let out = Out::new();
-    let mut shell = Command::new("/bin/sh")
+    let mut shell = Command::new("/bin/bash")
         .args(["-c", words.text(0)?])
         .process_group(0)
         .stdin(Stdio::null())
