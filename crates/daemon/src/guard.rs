@@ -72,6 +72,8 @@ pub struct Guard {
     /// Warnings and rivals that are in the log already.
     logged: HashSet<String>,
     last_housekeeping: Option<Instant>,
+    /// Writes refused and signals missed that it knew of.
+    failures_told: u64,
 }
 
 /// Why the loop ended.
@@ -136,6 +138,7 @@ impl Guard {
             last_rates: None,
             logged: HashSet::new(),
             last_housekeeping: None,
+            failures_told: 0,
         }
     }
 

@@ -209,15 +209,16 @@ impl Guard {
 
     /// Every 30 s: logs each new warning and rival once, and puts them into the status.
     ///
-    /// Also at every tick after a write was refused or a signal could not be sent, because that must be known at once.
+    /// Also at the tick at which a write was refused or a signal could not be sent, because that must be known at once.
     fn housekeep_if_due(&mut self) {
         let is_recent = self
             .last_housekeeping
             .is_some_and(|last| last.elapsed() < HOUSEKEEPING);
-        let has_failed = self.tally.refused > 0 || self.tally.missed > 0;
-        if is_recent && !has_failed {
+        let failures = self.tally.refused + self.tally.missed;
+        if is_recent && failures == self.failures_told {
             return;
         }
+        self.failures_told = failures;
         self.last_housekeeping = Some(Instant::now());
         let warnings = self.collect_warnings();
         let rivals = self.machine.rivals();
