@@ -330,7 +330,7 @@ nspawn_of_users() { nspawn --private-users=pick --private-users-ownership=auto -
 for actor in root joe plain group mapped subordinate nspawn_of_users; do listen $actor; done
 sleep 25
 of joe systemd-run --user --quiet --unit=hog --setenv=WARMSET_UNTIL=99999999 --setenv=WARMSET_NAME=joes-secret /lab/guest work ramp 60 100000
-within 120 grep -q joes-secret /run/lab/heard.root
+within 120 grep -q joes-secret /run/lab/heard.joe
 sleep 3
 for actor in root joe plain group mapped subordinate nspawn_of_users; do sed "s/^/$actor: /" /run/lab/heard.$actor; done
 true
