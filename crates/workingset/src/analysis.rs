@@ -241,6 +241,14 @@ mod tests {
             );
             let series = crate::measure::Series::of(&trace, true, least - 1, 10);
             assert!(series.is_err());
+            for policy in ["ws", "vmin"] {
+                let choice = crate::policy::Choice::parse(policy).unwrap();
+                let curve = crate::measure::Lifetime::of(&trace, true, &choice, 10).unwrap();
+                assert!(!curve.points.is_empty(), "{policy}");
+                for point in &curve.points {
+                    assert!(point.parameter >= least, "{policy}: {}", point.parameter);
+                }
+            }
         }
         let all = Uses::of(&Trace::of(&[1, 2, 1]).unwrap(), false).unwrap();
         assert_eq!(all.resolution(), None);

@@ -302,6 +302,18 @@ impl Trace {
         self.time.as_deref().map(Vec::as_slice)
     }
 
+    /// The longest time between two looks at the program, in the trace's own time: `None` if every use was seen, or if `timed` is
+    /// false, as references are counted then.
+    pub fn resolution(&self, timed: bool) -> Option<u64> {
+        let time = self.time().filter(|_| timed)?;
+        let between_looks = || {
+            let pairs = time.windows(2);
+            let gaps = pairs.map(|pair| pair[1] - pair[0]);
+            gaps.filter(|gap| *gap > 0).collect()
+        };
+        self.about.resolution_or(between_looks)
+    }
+
     /// How long the trace is: in its own time if it has one and `timed` is true, else in
     /// references.
     pub fn span(&self, timed: bool) -> u64 {

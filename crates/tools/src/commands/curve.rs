@@ -71,7 +71,10 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
                 json_line(out, &line)?;
             }
             (_, true) => csv(out, curve)?,
-            _ => table(args, out, curve, trace.len())?,
+            _ => {
+                table(args, out, curve, trace.len())?;
+                say_what_is_unknown(args, out, curve, &trace)?;
+            }
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -192,6 +195,26 @@ fn table(args: &Args, out: &mut impl Write, curve: &Lifetime, references: usize)
             out,
             "knee: {knee}; least space-time at {:.1} pages if a fault takes {}, at {:.1} if it takes no time",
             knees.space_time.size, args.service, bare.space_time.size
+        )?;
+    }
+    Ok(())
+}
+
+/// Where a program was looked at only now and then, its curve begins at a window, and not at none.
+fn say_what_is_unknown(
+    args: &Args,
+    out: &mut impl Write,
+    curve: &Lifetime,
+    trace: &Trace,
+) -> Result<()> {
+    let timed = args.input.counted() != Counted::References;
+    let Some(resolution) = trace.resolution(timed) else {
+        return Ok(());
+    };
+    if matches!(curve.policy.as_str(), "ws" | "vmin") {
+        writeln!(
+            out,
+            "windows below {resolution} are left out: the program was looked at only every {resolution}"
         )?;
     }
     Ok(())

@@ -12,7 +12,7 @@
 //! - Source: Denning, Kahn, ACM Sigmetrics 1975; Denning, IEEE TSE SE-6(1), 1980; the founding
 //!   report.
 
-use super::interval::Intervals;
+use super::interval::{Intervals, Window};
 use super::sample::Sampled;
 use super::stack::MissCurve;
 use crate::policy::{Choice, Options};
@@ -77,22 +77,23 @@ impl Lifetime {
 
     /// The curve of the working set, at every window.
     pub fn of_working_set(intervals: &Intervals) -> Self {
-        let windows = intervals.windows();
-        Self::new(
-            "ws",
-            intervals.time,
-            windows.iter().map(|w| (w.theta, w.size, w.misses as f64)),
-        )
+        Self::of_windows("ws", intervals.time, &intervals.windows(), |window| {
+            window.size
+        })
     }
 
     /// The curve of VMIN, at every window.
     pub fn of_vmin(intervals: &Intervals) -> Self {
-        let windows = intervals.windows();
-        Self::new(
-            "vmin",
-            intervals.time,
-            windows.iter().map(|w| (w.theta, w.vmin, w.misses as f64)),
-        )
+        Self::of_windows("vmin", intervals.time, &intervals.windows(), |window| {
+            window.vmin
+        })
+    }
+
+    fn of_windows(policy: &str, time: u64, windows: &[Window], size: fn(&Window) -> f64) -> Self {
+        let points = windows
+            .iter()
+            .map(|window| (window.theta, size(window), window.misses as f64));
+        Self::new(policy, time, points)
     }
 
     /// The curve of LRU, at every size. `time` is that of the other curves.
@@ -119,14 +120,26 @@ impl Lifetime {
     /// The curve of a policy: in the trace's own time if it has one and `timed` is true, else in
     /// references.
     ///
-    /// LRU has a point at every size. The working set and VMIN have one at every window, unless an
-    /// option is given. Any other policy is run at `points` sizes, at least two.
+    /// LRU has a point at every size. The working set and VMIN have one at every window from the trace's resolution on, unless
+    /// an option is given. Any other policy is run at `points` sizes, at least two.
     pub fn of(trace: &Trace, timed: bool, choice: &Choice, points: usize) -> Result<Self, Error> {
         let told = !choice.options.told().is_empty();
         match choice.spec.name {
             "lru" => Ok(Self::of_lru(&MissCurve::of(trace), trace.span(timed))),
-            "ws" if !told => Ok(Self::of_working_set(&Intervals::of(trace, timed))),
-            "vmin" if !told => Ok(Self::of_vmin(&Intervals::of(trace, timed))),
+            "ws" if !told => {
+                let intervals = Intervals::of(trace, timed);
+                let known = known_windows(&intervals, trace.resolution(timed));
+                Ok(Self::of_windows("ws", intervals.time, &known, |window| {
+                    window.size
+                }))
+            }
+            "vmin" if !told => {
+                let intervals = Intervals::of(trace, timed);
+                let known = known_windows(&intervals, trace.resolution(timed));
+                Ok(Self::of_windows("vmin", intervals.time, &known, |window| {
+                    window.vmin
+                }))
+            }
             _ if points < 2 => Err(Error::Unfit(format!(
                 "--points {points}: two or more make a curve"
             ))),
@@ -234,6 +247,20 @@ pub fn sizes(pages: usize, count: usize) -> Vec<usize> {
     }
     sizes.dedup();
     sizes
+}
+
+/// The windows at which the curve changes, from the resolution on: of shorter ones nothing is known.
+fn known_windows(intervals: &Intervals, resolution: Option<u64>) -> Vec<Window> {
+    let Some(least) = resolution else {
+        return intervals.windows();
+    };
+    let mut first = intervals.at(least);
+    // It is the last of the windows if nothing changes from there on.
+    first.theta = first.theta.max(least);
+    let mut known = intervals.windows();
+    known.retain(|window| window.theta > first.theta);
+    known.insert(0, first);
+    known
 }
 
 #[cfg(test)]

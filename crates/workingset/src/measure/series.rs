@@ -84,15 +84,6 @@ pub struct Series {
     pub sizes: Vec<u64>,
 }
 
-/// The times between two looks, of the times of a trace.
-fn between_looks(time: &[u64]) -> Vec<u64> {
-    let pairs = time.windows(2);
-    pairs
-        .map(|pair| pair[1] - pair[0])
-        .filter(|gap| *gap > 0)
-        .collect()
-}
-
 impl Series {
     /// The series of a trace in so many pixels: in its own time if it has one and `timed` is true,
     /// else in references.
@@ -106,8 +97,7 @@ impl Series {
             )));
         }
         let time = trace.time().filter(|_| timed);
-        let resolution = time.and_then(|time| trace.about.resolution_or(|| between_looks(time)));
-        demand_window(theta, resolution)?;
+        demand_window(theta, trace.resolution(timed))?;
         let at = |reference: usize| time.map_or(reference as u64, |time| time[reference]);
         let refs = trace.refs();
         let first = at(0);
