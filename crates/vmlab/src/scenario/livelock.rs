@@ -24,6 +24,9 @@ const LENGTH: Size = Size {
 /// Pages of its code that the hog runs through for each MiB: one for each page that it makes.
 const PAGES_A_MIB: u64 = 256;
 
+/// The most code, as a browser's: more takes most of the load to be read for the first time.
+const CODE_MIB: u64 = 128;
+
 /// The second claim of le9uo.
 pub(super) const LIVELOCK: Scenario = Scenario {
     name: "livelock",
@@ -75,7 +78,7 @@ fn load(at: &Circumstances<'_>) -> Load {
     roles.extend(people(at.memory_mib));
     let code = Filled {
         name: "code".to_owned(),
-        size: Bytes::mib(at.memory_mib / 4),
+        size: Bytes::mib((at.memory_mib / 4).min(CODE_MIB)),
     };
     Load {
         roles,
