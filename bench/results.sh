@@ -83,19 +83,20 @@ storm 7 mglru disk 1G
 storm 7 classic zram 1G
 MACHINES
 table idle idle --arms none,warmset --reps 3
+# The guards that a user would install instead, and the packaged default.
+guards=none,earlyoom,nohang,protect
+short="--warm-up 10 --load 60 --calm 10"
 # The founding demonstration: as its page has it, and harder; by what a user would install, and on machines of other sizes.
-brief="--lru mglru --swap none --warm-up 10 --load 60 --calm 10"
-peers=none,earlyoom,nohang,warmset,protect
 rows demonstration <<RUNS
-three-workers:faithful --arms $peers --reps 3 --memory 256M $brief
-three-workers --arms $peers --reps 3 --memory 256M $brief
+three-workers:faithful --arms $guards,warmset --reps 3 --memory 256M --lru mglru --swap none $short
+three-workers --arms $guards,warmset --reps 3 --memory 256M --lru mglru --swap none $short
 RUNS
 rows demonstration-sizes <<RUNS
-three-workers:faithful --arms none,protect --reps 1 --memory 1G,2G,4G --cpus 2 $brief
-three-workers --arms none,protect --reps 1 --memory 1G,2G --cpus 2 $brief
+three-workers:faithful --arms none,protect --reps 1 --memory 1G,2G,4G --cpus 2 --lru mglru --swap none $short
+three-workers --arms none,protect --reps 1 --memory 1G,2G --cpus 2 --lru mglru --swap none $short
 RUNS
 # A machine that stands: le9uo's second claim.
-table livelock livelock --arms $peers --reps 1 --kernel 6.1,6.12 --lru mglru,classic --memory 512M
+table livelock livelock --arms $guards,warmset --reps 1 --kernel 6.1,6.12 --lru mglru,classic --memory 512M
 # The founding table. The founding predictor looks each 30 s, so the load is ten minutes.
 table founding storm --arms none,static:200,static:500,static:1000,classic,warmset --no-equal-mean --reps 3 --load 600 --kernel 6.1,6.12,7
 # The other storms, once.
@@ -103,8 +104,6 @@ for storm in steady ramp periodic forks huge cgroup; do
     table "storm-$storm" "storm:$storm" --arms none,static:1000,warmset --reps 1
 done
 # As packaged, beside the guards that a user would install instead: the cell that the default made worse, each variant, and a storm.
-guards=none,earlyoom,nohang,protect
-short="--warm-up 10 --load 60 --calm 10"
 rows packaged-default <<RUNS
 three-workers --arms $guards,warmset --reps 3 --lru mglru --swap none --memory 192M $short
 three-workers --arms $guards --reps 1 --lru classic --swap disk --memory 256M $short

@@ -148,10 +148,10 @@ fn probes() -> [Role; 2] {
 }
 
 /// A large program with a window, of which a person's other programs are made.
-fn code(memory_mib: u64) -> Filled {
+fn code(mib: u64) -> Filled {
     Filled {
         name: "code".to_owned(),
-        size: Bytes::mib(memory_mib / 16),
+        size: Bytes::mib(mib),
     }
 }
 

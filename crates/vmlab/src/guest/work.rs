@@ -77,13 +77,8 @@ const WORKS: &[Work] = &[
         run: hog::hog,
     },
     Work {
-        name: "creep",
-        usage: "KIB_A_SECOND: take memory that does not compress at this pace until killed",
-        run: hog::creep,
-    },
-    Work {
         name: "browse",
-        usage: "KIB_A_SECOND PAGES CODE: the same, running through pages of its code for each MiB",
+        usage: "KIB_A_SECOND PAGES CODE: take memory at this pace, run through pages of its code for each MiB, until killed",
         run: hog::browse,
     },
     Work {

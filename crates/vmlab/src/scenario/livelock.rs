@@ -3,7 +3,7 @@
 //!
 //! No kernel calls that out of memory, because each look at its lists reclaims something. le9uo promises to end it at once.
 
-use super::{Circumstances, Data, Filled, Load, Scenario, people, probes};
+use super::{Circumstances, Data, Load, Scenario, code, people, probes};
 use crate::plan::{Role, Size, When};
 use crate::vm::disk::Throttle;
 use units::Bytes;
@@ -76,10 +76,7 @@ fn load(at: &Circumstances<'_>) -> Load {
     ];
     roles.extend(probes());
     roles.extend(people(at.memory_mib));
-    let code = Filled {
-        name: "code".to_owned(),
-        size: Bytes::mib((at.memory_mib / 4).min(CODE_MIB)),
-    };
+    let code = code((at.memory_mib / 4).min(CODE_MIB));
     Load {
         roles,
         data: Data::Files(vec![code], Bytes::mib(16)),

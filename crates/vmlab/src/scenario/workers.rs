@@ -181,7 +181,7 @@ fn load(at: &Circumstances<'_>, bytes: &str, hot_percent: u64) -> Load {
     roles.extend(probes());
     roles.extend(people(at.memory_mib));
     let files = vec![
-        code(at.memory_mib),
+        code(at.memory_mib / 16),
         Filled {
             name: "huge".to_owned(),
             size: Bytes::mib(at.memory_mib * 3),

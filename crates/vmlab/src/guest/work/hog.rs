@@ -15,19 +15,13 @@ pub(super) fn hog(words: &Words<'_>) -> Result<()> {
     grow(words, noise, step, |_| {})
 }
 
-/// The same at this pace, as a leak or a person with ever more windows grows.
-pub(super) fn creep(words: &Words<'_>) -> Result<()> {
-    let pause = pause(words.number(0)?);
-    grow(words, true, 1, |out| {
-        sleep_until(now() + pause, out.window.until);
-    })
-}
-
-/// The same, and for each MiB it runs through this many pages of its code, as a program does that makes something of its memory.
+/// The same at this pace, and for each MiB it runs through this many pages of its code, as a program does that makes something of
+/// its memory.
 ///
 /// When its code is evicted it grows as slowly as the disk reads.
 pub(super) fn browse(words: &Words<'_>) -> Result<()> {
-    let pause = pause(words.number(0)?);
+    let kib_a_second: f64 = words.number(0)?;
+    let pause = 1024.0 * 1e3 / kib_a_second;
     let pages: u64 = words.number(1)?;
     let code = Code::of(words.text(2)?)?;
     let mut dice = Dice::seeded(words.own());
@@ -37,11 +31,6 @@ pub(super) fn browse(words: &Words<'_>) -> Result<()> {
         }
         sleep_until(now() + pause, out.window.until);
     })
-}
-
-/// Ms between two MiB at this pace.
-fn pause(kib_a_second: f64) -> f64 {
-    1024.0 * 1e3 / kib_a_second
 }
 
 /// Takes memory in steps of so many MiB, and does this after each.
