@@ -89,6 +89,13 @@ impl Lifetime {
         })
     }
 
+    /// The same of a trace, from its resolution on.
+    fn of_known(policy: &str, trace: &Trace, timed: bool, size: fn(&Window) -> f64) -> Self {
+        let intervals = Intervals::of(trace, timed);
+        let known = known_windows(&intervals, trace.resolution(timed));
+        Self::of_windows(policy, intervals.time, &known, size)
+    }
+
     fn of_windows(policy: &str, time: u64, windows: &[Window], size: fn(&Window) -> f64) -> Self {
         let points = windows
             .iter()
@@ -126,20 +133,8 @@ impl Lifetime {
         let told = !choice.options.told().is_empty();
         match choice.spec.name {
             "lru" => Ok(Self::of_lru(&MissCurve::of(trace), trace.span(timed))),
-            "ws" if !told => {
-                let intervals = Intervals::of(trace, timed);
-                let known = known_windows(&intervals, trace.resolution(timed));
-                Ok(Self::of_windows("ws", intervals.time, &known, |window| {
-                    window.size
-                }))
-            }
-            "vmin" if !told => {
-                let intervals = Intervals::of(trace, timed);
-                let known = known_windows(&intervals, trace.resolution(timed));
-                Ok(Self::of_windows("vmin", intervals.time, &known, |window| {
-                    window.vmin
-                }))
-            }
+            "ws" if !told => Ok(Self::of_known("ws", trace, timed, |window| window.size)),
+            "vmin" if !told => Ok(Self::of_known("vmin", trace, timed, |window| window.vmin)),
             _ if points < 2 => Err(Error::Unfit(format!(
                 "--points {points}: two or more make a curve"
             ))),
