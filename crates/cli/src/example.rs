@@ -63,6 +63,7 @@ fn forecast() -> Forecast {
             needed: 12,
             fragmentation: Some(Percent::new(35)),
         }),
+        orders: ArrayVec::new(),
         outlook: None,
     }
 }

@@ -522,23 +522,23 @@ const FORECAST: &[Family] = &[
         "When memory that cannot be reclaimed has taken all, if it grows.",
         exhaustion,
     ),
-    gauge(
+    gauges(
         "blocks_free",
         "",
-        "Requests of a huge page's order that the free lists could serve.",
-        |status| known(blocks(status).map(|blocks| blocks.free)),
+        "Requests of an order that the free lists could serve: a huge page's, and those that tasks have waited for.",
+        |status, points| by_order(status, points, |blocks| Some(blocks.free.into())),
     ),
-    gauge(
+    gauges(
         "blocks_needed",
         "",
-        "Requests of a huge page's order expected within the horizon.",
-        |status| known(blocks(status).map(|blocks| blocks.needed)),
+        "Requests of that order expected within the horizon.",
+        |status, points| by_order(status, points, |blocks| Some(blocks.needed.into())),
     ),
-    gauge(
+    gauges(
         "fragmentation",
         "ratio",
-        "Share of free memory in blocks too small for a huge page.",
-        |status| known(blocks(status).and_then(|blocks| blocks.fragmentation)),
+        "Share of free memory in blocks too small for that order.",
+        |status, points| by_order(status, points, |blocks| known(blocks.fragmentation)),
     ),
 ];
 
@@ -585,8 +585,10 @@ fn outlook(status: &Status) -> Option<&Outlook> {
     status.decision.forecast.outlook.as_ref()
 }
 
-fn blocks(status: &Status) -> Option<&BlockForecast> {
-    status.decision.forecast.blocks.as_ref()
+fn by_order(status: &Status, points: &mut Points<'_>, value: fn(&BlockForecast) -> Option<Number>) {
+    for blocks in status.decision.forecast.all_blocks() {
+        points.put_at(&[("order", &blocks.order)], value(blocks));
+    }
 }
 
 fn reclaimed(status: &Status, points: &mut Points<'_>) {

@@ -3,17 +3,20 @@
 //! ```text
 //!   the kernel's events ─► ring ─► learner ─┐
 //!   /proc/PID/fd, handles ─► finder ────────┼─► report ─► the guard ─► orders ─► holdings (mmap, mlock2)
-//!   inotify ─► last use ────────────────────┘
+//!   inotify ─► last use ────────────────────┤
+//!   direct compactions ─► counts by order ──┘
 //! ```
 //!
 //! A process of its own, so that the guard keeps its budget and a fault here cannot stop it. What it does is
 //! mappings of its own, so nothing outlives it. It touches no page of a mapping: a file that is cut
 //! short under it cannot end it.
 
+mod compactions;
 mod finder;
 mod handle;
 mod holding;
 mod hook;
+mod layout;
 mod map;
 mod probe;
 mod programs;
@@ -23,6 +26,7 @@ mod thaw;
 mod tracepoint;
 mod usage;
 
+pub use compactions::tells_a_compaction;
 pub use hook::{become_hook, end_with_parent};
 pub use probe::{probe_guard, probe_holder};
 pub use serve::serve;

@@ -6,8 +6,8 @@ mod signals;
 use crate::finder;
 use crate::handle;
 use crate::map::Map;
-use crate::ring::{Rings, Said, Sources};
-use crate::tracepoint::{Tracepoint, of_the_page_cache};
+use crate::ring::{Rings, Said, Sources, Wanted};
+use crate::tracepoint::{Tracepoint, of_the_page_cache, one_page_in_stride};
 use host::holder::check::FLOORS;
 use pressure::means::Means;
 use rustix::fs::{Advice, fadvise};
@@ -34,7 +34,13 @@ pub(crate) type Opened = io::Result<(Vec<Tracepoint>, Rc<Sources>)>;
 /// Opens the tracepoints of the page cache.
 pub(crate) fn sources() -> Opened {
     let points = of_the_page_cache(Path::new("/"))?;
-    let sources = Rc::new(Sources::open(&points)?);
+    let ids: Vec<u16> = points.iter().map(|point| point.id).collect();
+    let filter = one_page_in_stride();
+    let wanted = Wanted {
+        filter: Some(&filter),
+        wakes: false,
+    };
+    let sources = Rc::new(Sources::open(&ids, wanted)?);
     Ok((points, sources))
 }
 

@@ -3,21 +3,18 @@
 //! The sources are opened once, at the start: some kernels want a right for that which is given up afterwards. They are off
 //! until a ring is there, which is mapped while memory is short and unmapped after. Off, an event costs a test of an empty
 //! list. All vanish with the process.
-//! The kernel's filter passes one page in [`STRIDE`] by its place in the file, so the rings carry an eighth.
-//! Where the filter is refused, all come, and the learner leaves out the rest. What a full ring drops is counted.
+//! What a full ring drops is counted.
 
 #![allow(
     unsafe_code,
     reason = "a ring that the kernel writes; each access says why it is sound"
 )]
 
-use crate::tracepoint::Tracepoint;
-use pressure::protect::STRIDE;
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::ffi::{CString, c_void};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::null_mut;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -71,6 +68,15 @@ pub(crate) enum Said<'r> {
     Lost(u64),
 }
 
+/// What is wanted of events.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted<'f> {
+    /// Which pass, where the kernel takes this.
+    pub(crate) filter: Option<&'f str>,
+    /// Whether each wakes a poll of its source.
+    pub(crate) wakes: bool,
+}
+
 /// The tracepoints of all CPUs that were on at the start, off until [`Rings::open`].
 #[derive(Debug)]
 pub(crate) struct Sources {
@@ -86,21 +92,21 @@ struct OfCpu {
 }
 
 impl Sources {
-    /// Opens these tracepoints on each CPU that is on.
-    pub(crate) fn open(points: &[Tracepoint]) -> io::Result<Self> {
+    /// Opens the tracepoints of these numbers on each CPU that is on.
+    pub(crate) fn open(ids: &[u16], wanted: Wanted<'_>) -> io::Result<Self> {
         let online = online(&std::fs::read_to_string("/sys/devices/system/cpu/online")?);
         let mut cpus = Vec::with_capacity(online.len());
-        let (feeds, others) = points
+        let (feeds, others) = ids
             .split_first()
             .ok_or_else(|| io::Error::other("no tracepoints"))?;
         for cpu in online {
-            let first = match source(feeds.id, cpu) {
+            let first = match source(*feeds, cpu, wanted) {
                 Ok(first) => first,
                 // It was switched off meanwhile.
                 Err(error) if Errno::from_io_error(&error) == Some(Errno::NODEV) => continue,
                 Err(error) => return Err(error),
             };
-            let others = others.iter().map(|point| source(point.id, cpu));
+            let others = others.iter().map(|id| source(*id, cpu, wanted));
             let others = others.collect::<io::Result<Vec<_>>>()?;
             cpus.push(OfCpu { first, others });
         }
@@ -136,11 +142,16 @@ struct Ring {
 }
 
 impl Rings {
-    /// Maps a ring for each CPU, and switches what feeds it on.
+    /// Maps a ring for each CPU, as large as many events ask for, and switches what feeds it on.
     pub(crate) fn open(sources: &Rc<Sources>) -> io::Result<Self> {
         let cpus = sources.cpus.len();
         let pages = (MOST_PAGES / cpus.max(1)).clamp(*RING_PAGES.start(), *RING_PAGES.end());
-        let pages = 1 << pages.ilog2();
+        Self::of_size(sources, 1 << pages.ilog2())
+    }
+
+    /// The same with so many pages for each CPU, a power of two.
+    pub(crate) fn of_size(sources: &Rc<Sources>, pages: usize) -> io::Result<Self> {
+        let cpus = sources.cpus.len();
         let mut opened = Self {
             rings: Vec::with_capacity(cpus),
             sources: Rc::clone(sources),
@@ -163,6 +174,11 @@ impl Rings {
     /// Events come again.
     pub(crate) fn resume(&self) {
         self.sources.switch(ENABLE);
+    }
+
+    /// What to poll for events that wake.
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.sources.cpus.iter().map(|cpu| cpu.first.as_fd())
     }
 
     /// Hands over everything that came since the last time.
@@ -276,7 +292,7 @@ fn said(kind: u32, body: &[u8]) -> Option<Said<'_>> {
 }
 
 /// An event of one tracepoint on one CPU, off until it is switched on.
-fn source(id: u16, cpu: u32) -> io::Result<OwnedFd> {
+fn source(id: u16, cpu: u32, wanted: Wanted<'_>) -> io::Result<OwnedFd> {
     let attributes = Attributes {
         kind: TRACEPOINT,
         size: size_of::<Attributes>() as u32,
@@ -284,6 +300,7 @@ fn source(id: u16, cpu: u32) -> io::Result<OwnedFd> {
         sample_period: 1,
         sample_type: TID_AND_RAW,
         flags: DISABLED,
+        wakeup_events: wanted.wakes.into(),
         ..Attributes::default()
     };
     // SAFETY: the attributes are as long as they say and live through the call; the descriptor is new and ours.
@@ -301,9 +318,10 @@ fn source(id: u16, cpu: u32) -> io::Result<OwnedFd> {
         }
         OwnedFd::from_raw_fd(fd as i32)
     };
-    // Refused, all pages come, and the learner takes its share of them.
-    let filter = CString::new(format!("!(index & {})", STRIDE - 1))?;
-    let _ = control(&opened, SET_FILTER, filter.as_ptr() as usize);
+    if let Some(filter) = wanted.filter {
+        let filter = CString::new(filter)?;
+        let _ = control(&opened, SET_FILTER, filter.as_ptr() as usize);
+    }
     Ok(opened)
 }
 

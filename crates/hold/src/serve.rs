@@ -1,5 +1,6 @@
 //! The loop: orders in, events to the learner, files held, a report five times a second while it watches.
 
+use crate::compactions::Compactions;
 use crate::finder::{self, Found, Unfit};
 use crate::holding::Holdings;
 use crate::probe::{means_of_holder, sources};
@@ -52,6 +53,7 @@ pub fn serve(socket: BorrowedFd<'_>) -> io::Result<()> {
     }
     // Where there are none, the means that are reported say why.
     server.points = opened.ok();
+    server.compactions = Compactions::begin(Path::new("/")).ok();
     give_up_admin()?;
     server.report();
     while server.hear()? {
@@ -64,6 +66,8 @@ struct Server<'s> {
     socket: BorrowedFd<'s>,
     /// The kernel's tracepoints of the page cache, and what they come from.
     points: Option<(Vec<Tracepoint>, Rc<Sources>)>,
+    /// Where the kernel has no such events, nobody counts.
+    compactions: Option<Compactions>,
     rings: Option<Rings>,
     /// When that began, in seconds since 1970.
     since: i64,
@@ -98,6 +102,7 @@ impl<'s> Server<'s> {
         Self {
             socket,
             points: None,
+            compactions: None,
             rings: None,
             since: i64::MAX,
             eager: Instant::now(),
@@ -133,11 +138,18 @@ impl<'s> Server<'s> {
             (_, None, None) if !self.programs.is_empty() => Some(PROGRAMS),
             (_, None, None) => None,
         };
+        let rest = self.compactions.as_ref().and_then(Compactions::rest);
+        let wait = match (wait, rest) {
+            (Some(wait), Some(rest)) => Some(wait.min(rest)),
+            (wait, rest) => wait.or(rest),
+        };
         let timeout = wait.and_then(|wait| Timespec::try_from(wait).ok());
-        match poll(
-            &mut [PollFd::new(&self.socket, PollFlags::IN)],
-            timeout.as_ref(),
-        ) {
+        let stalls = self.compactions.iter().flat_map(Compactions::descriptors);
+        let mut awaited: Vec<PollFd<'_>> = std::iter::once(self.socket)
+            .chain(stalls)
+            .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN))
+            .collect();
+        match poll(&mut awaited, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -208,6 +220,9 @@ impl<'s> Server<'s> {
     /// What is due: the rings, a piece of a file, the report.
     fn tick(&mut self) {
         self.drain();
+        if self.compactions.as_mut().is_some_and(Compactions::drain) {
+            self.reported = None;
+        }
         self.pause_or_resume();
         let mut told = Vec::new();
         self.holdings.bring_in(&mut |text| told.push(text));
@@ -287,6 +302,9 @@ impl<'s> Server<'s> {
         warm.sums.watching = self.points.as_ref().map(|_| self.rings.is_some().into());
         warm.sums.events = Some(self.events);
         warm.sums.lost = Some(self.lost);
+        if let Some(compactions) = &self.compactions {
+            warm.stalls = compactions.counts();
+        }
         let page = Bytes::new(rustix::param::page_size() as u64);
         let bytes = |pages: u64| units::Pages::new(pages).to_bytes(page);
         warm.sums.held = Some(self.holdings.iter().map(|held| bytes(held.locked)).sum());

@@ -1,22 +1,15 @@
 //! The kernel's tracepoints of the page cache: where their fields are, and what a record says.
 //!
-//! The layout is read from the kernel (`events/filemap/…/format`), never assumed: `order` came with large pieces
-//! of memory, and 32-bit kernels have shorter words. The kernel's number of a device is not that of `stat`: it has
+//! `order` came with large pieces of memory. The kernel's number of a device is not that of `stat`: it has
 //! 12 bits of major and 20 of minor number in one piece.
 //!
 //! Reads from memory are told since 6.12 (`filemap_get_pages` in mm/filemap.c): by batches of pages, each with the last one
 //! that its read asked for.
 
+use crate::layout::{self, Field, Layout};
 use pressure::protect::{Event, EventKind, FileId, STRIDE};
 use std::io;
-use std::path::{Path, PathBuf};
-
-/// Where a number is in a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Field {
-    offset: usize,
-    size: usize,
-}
+use std::path::Path;
 
 /// A read from memory takes so many pages at a time (`PAGEVEC_SIZE`), and only the batch that begins at a page of the
 /// [`STRIDE`] is told: each stands for so many at most.
@@ -40,14 +33,11 @@ pub(crate) struct Tracepoint {
 /// The kernel's tracepoints of the page cache, from trace files in one of the usual directories: pages that come in, pages
 /// that leave, and, where the kernel has it, pages that are read from memory.
 pub(crate) fn of_the_page_cache(root: &Path) -> io::Result<Vec<Tracepoint>> {
-    let directories = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
-    let open = |directory: &&str| root.join(directory).join("events/filemap").is_dir();
-    let Some(directory) = directories.iter().find(|directory| open(directory)) else {
+    let Some(events) = layout::group(root, "filemap") else {
         return Err(io::Error::other(
             "no tracepoints of the page cache: is tracefs mounted?",
         ));
     };
-    let events = root.join(directory).join("events/filemap");
     let added = Tracepoint::read(
         &events.join("mm_filemap_add_to_page_cache/format"),
         EventKind::Added,
@@ -60,32 +50,31 @@ pub(crate) fn of_the_page_cache(root: &Path) -> io::Result<Vec<Tracepoint>> {
     Ok([added, evicted].into_iter().chain(used).collect())
 }
 
+/// The kernel's filter that passes one page in [`STRIDE`] by its place in the file, so that the rings carry an eighth. Where
+/// it is refused, all come, and the learner takes its share of them.
+pub(crate) fn one_page_in_stride() -> String {
+    format!("!(index & {})", STRIDE - 1)
+}
+
 impl Tracepoint {
     /// Returns true if it tells of reads from memory.
     pub(crate) fn tells_uses(&self) -> bool {
         self.kind == EventKind::Used
     }
 
-    fn read(path: &PathBuf, kind: EventKind) -> io::Result<Self> {
-        let text = std::fs::read_to_string(path)?;
-        let wrong = || io::Error::other(format!("{}: no layout of a page's event", path.display()));
-        Self::parse(&text, kind).ok_or_else(wrong)
+    fn read(path: &Path, kind: EventKind) -> io::Result<Self> {
+        layout::read_with(path, |text| Self::parse(text, kind))
     }
 
     fn parse(text: &str, kind: EventKind) -> Option<Self> {
-        let id = text
-            .lines()
-            .find_map(|line| line.strip_prefix("ID: "))?
-            .trim()
-            .parse()
-            .ok()?;
-        let field = |name: &str| text.lines().find_map(|line| Field::parse(line, name));
+        let layout = Layout::parse(text)?;
+        let field = |name: &str| layout.field(name);
         let last = field("last_index");
         if last.is_some() != (kind == EventKind::Used) {
             return None;
         }
         Some(Self {
-            id,
+            id: layout.id,
             kind,
             inode: field("i_ino")?,
             index: field("index")?,
@@ -97,8 +86,7 @@ impl Tracepoint {
 
     /// What a record of this tracepoint says; `None` for one of another, or one that is too short.
     pub(crate) fn event(&self, record: &[u8]) -> Option<Event> {
-        let common = Field { offset: 0, size: 2 };
-        if common.of(record)? != u64::from(self.id) {
+        if layout::id_of(record)? != u64::from(self.id) {
             return None;
         }
         let order = self.order.map_or(Some(0), |order| order.of(record))?;
@@ -120,37 +108,6 @@ impl Tracepoint {
             index,
             pages,
             kind: self.kind,
-        })
-    }
-}
-
-impl Field {
-    /// `field:unsigned long i_ino; offset:16; size:8; signed:0;` for `i_ino`, with tabs.
-    fn parse(line: &str, name: &str) -> Option<Self> {
-        let mut parts = line
-            .trim()
-            .strip_prefix("field:")?
-            .split(';')
-            .map(str::trim);
-        let declared = parts.next()?.rsplit(' ').next()?;
-        let mut number = |key: &str| parts.next()?.strip_prefix(key)?.parse().ok();
-        let offset = number("offset:")?;
-        let size = number("size:")?;
-        let is_word = matches!(size, 1 | 2 | 4 | 8);
-        if declared == name && is_word && offset < 4096 {
-            Some(Self { offset, size })
-        } else {
-            None
-        }
-    }
-
-    fn of(self, record: &[u8]) -> Option<u64> {
-        let bytes = record.get(self.offset..self.offset + self.size)?;
-        Some(match self.size {
-            1 => bytes[0].into(),
-            2 => u16::from_ne_bytes(bytes.try_into().ok()?).into(),
-            4 => u32::from_ne_bytes(bytes.try_into().ok()?).into(),
-            _ => u64::from_ne_bytes(bytes.try_into().ok()?),
         })
     }
 }

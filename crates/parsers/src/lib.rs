@@ -125,7 +125,10 @@ fn tracepoint(bytes: &[u8]) -> bool {
     let end = bytes.iter().position(|byte| *byte == 0);
     let (layout, record) = bytes.split_at(end.unwrap_or(bytes.len()));
     let record = record.get(1..).unwrap_or_default();
-    hold::tells_an_event(&String::from_utf8_lossy(layout), record)
+    let layout = String::from_utf8_lossy(layout);
+    let of_the_page_cache = hold::tells_an_event(&layout, record);
+    let of_compaction = hold::tells_a_compaction(&layout, record);
+    of_the_page_cache || of_compaction
 }
 
 /// An undo log, by which a copy of a recorded machine is put back. What the log may not name must stay as it was.

@@ -48,7 +48,7 @@ pub struct Config {
     pub log: Log,
     /// Memory held free ahead of demand.
     pub gap: Gap,
-    /// Free blocks ahead of requests for huge pages.
+    /// Free blocks ahead of requests for them.
     pub compaction: Compaction,
     /// Caches of names and inodes.
     pub caches: Caches,
@@ -186,7 +186,7 @@ macro_rules! level {
 level!(Aggressiveness, 1..=3, "an aggressiveness of 1, 2 or 3");
 level!(Verbosity, 0..=5, "a verbosity of 0 to 5");
 
-/// Free blocks ahead of requests for huge pages: a gentle ladder.
+/// Free blocks ahead of requests for them: a gentle ladder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Compaction {

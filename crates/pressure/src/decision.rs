@@ -9,6 +9,7 @@ pub use reason::Reason;
 use crate::distress::{Extent, Outlook};
 use crate::groups::CgroupAction;
 use crate::knob::Knob;
+use crate::orders::MOST_ORDERS;
 use crate::protect::Act;
 use crate::scan::{Identity, Name, Signal, UnitName};
 use arrayvec::ArrayVec;
@@ -114,7 +115,7 @@ impl Phase {
 }
 
 /// What is expected; every part may be unknown.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Forecast {
     /// Gross demand since the last sample: pages taken, whether or not reclaim made up for them.
     pub demand: Option<Rate>,
@@ -136,9 +137,19 @@ pub struct Forecast {
     pub until_min: Option<Span>,
     /// Free blocks for huge pages against the need for them.
     pub blocks: Option<BlockForecast>,
+    /// The same of other orders that tasks have waited for.
+    #[serde(default, skip_serializing_if = "ArrayVec::is_empty")]
+    pub orders: ArrayVec<BlockForecast, MOST_ORDERS>,
     /// Headroom for memory that cannot be reclaimed, and for how long it lasts.
     #[serde(default)]
     pub outlook: Option<Outlook>,
+}
+
+impl Forecast {
+    /// Blocks of every order that is asked for, huge pages first.
+    pub fn all_blocks(&self) -> impl Iterator<Item = &BlockForecast> {
+        self.blocks.iter().chain(&self.orders)
+    }
 }
 
 /// When memory runs out, if the slow part keeps growing as it does.
@@ -154,7 +165,7 @@ pub struct Exhaustion {
     pub latest: Option<Span>,
 }
 
-/// Free blocks of the order of a huge page, against what is asked for.
+/// Free blocks of an order, against what is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct BlockForecast {
     /// The order.

@@ -11,11 +11,12 @@ use crate::demand::Demand;
 use crate::distress::Distress;
 use crate::event::Event;
 use crate::knob::Knob;
+use crate::orders::{AskedOrders, PerHorizon, Terms};
 use crate::protect::Needs;
 use crate::rates::Rates;
 use crate::refaults::Refaults;
 use crate::sample::{Facts, Sample};
-use crate::sketch::{Sketch, faded};
+use crate::sketch::faded;
 use crate::sums::{Sizes, objects, unaccounted, unreclaimable};
 use crate::trend::Trend;
 use crate::trial::Trial;
@@ -78,8 +79,11 @@ pub struct History {
     /// Since when demand has differed from its mean by [`REGIME_RATIO`].
     strange_since: Option<Span>,
     /// Requests for huge pages per horizon.
-    pub(crate) requests: Sketch,
-    request_window: (Span, u64),
+    #[serde(flatten)]
+    pub(crate) huge_pages: PerHorizon,
+    /// Blocks of other orders per horizon.
+    #[serde(default)]
+    pub(crate) asked_orders: AskedOrders,
     /// Memory that reclaim cannot free.
     pub(crate) unreclaimable: Trend,
     /// Memory that nothing accounts for.
@@ -156,8 +160,8 @@ impl History {
             reclaim: Rate::ZERO,
             mean_demand: Rate::ZERO,
             strange_since: None,
-            requests: Sketch::default(),
-            request_window: (Span::default(), 0),
+            huge_pages: PerHorizon::default(),
+            asked_orders: AskedOrders::default(),
             unreclaimable: Trend::default(),
             unaccounted: Trend::default(),
             widen: 1.0,
@@ -268,7 +272,7 @@ impl History {
         self.waits = self.waits * kept + waits * (1.0 - kept);
         self.refaults.push(new.at, rates);
         self.feedback(new);
-        self.requests(new, elapsed);
+        self.take_requests(old, new, elapsed);
         let factor = Knob::WatermarkScaleFactor;
         if old.knobs.ours.of(factor) != new.knobs.ours.of(factor) {
             self.last_change = Some(new.at);
@@ -361,22 +365,18 @@ impl History {
         }
     }
 
-    /// Adds up requests over the horizon, then counts the window if anything was asked for.
-    fn requests(&mut self, new: &Sample, elapsed: Duration) {
+    /// Counts requests for blocks: of huge pages, and of the orders that tasks have waited for.
+    fn take_requests(&mut self, old: &Sample, new: &Sample, elapsed: Duration) {
         if self.latest.huge_failures > 0 || self.latest.compaction_stalls > 0 {
             self.last_fragmented = Some(new.at);
         }
-        let (begin, sum) = self.request_window;
-        let sum = sum + self.latest.huge_requests;
-        self.requests.fade(faded(elapsed, self.half_life.get()));
-        if new.at.get().saturating_sub(begin.get()) < self.horizon.get() {
-            self.request_window = (begin, sum);
-            return;
-        }
-        if sum > 0 {
-            self.requests.add(sum, 1.0);
-        }
-        self.request_window = (new.at, 0);
+        let terms = Terms {
+            horizon: self.horizon.get(),
+            half_life: self.half_life.get(),
+        };
+        self.huge_pages
+            .push(new.at, elapsed, self.latest.huge_requests, terms);
+        self.asked_orders.push(old, new, self.pmd_order, terms);
     }
 
     /// Another regime: demand eight times its mean, or an eighth of it, for twenty seconds.

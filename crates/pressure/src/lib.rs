@@ -26,6 +26,7 @@ pub mod history;
 pub mod import;
 pub mod knob;
 pub mod means;
+mod orders;
 pub mod place;
 pub mod protect;
 pub mod rates;

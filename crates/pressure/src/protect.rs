@@ -13,11 +13,13 @@ mod ghosts;
 mod learn;
 mod needs;
 mod ranges;
+mod stalls;
 mod warm;
 
 pub use act::{Act, FileId, Why};
 pub use learn::{Event, EventKind, Hot, Learner, STRIDE};
 pub(crate) use needs::{Need, Needs};
 pub use ranges::Ranges;
+pub use stalls::OrderStalls;
 pub(crate) use warm::SOON;
 pub use warm::{MAX_FILES, Warm, WarmFile, WarmSums};

@@ -89,6 +89,7 @@ pub const SCENARIOS: &[Scenario] = &[
     storm::PERIODIC,
     storm::FORKS,
     storm::HUGE,
+    storm::ORDERS,
     storm::CGROUP,
     idle::IDLE,
     workers::ZEROS,

@@ -247,7 +247,7 @@ fn forecast(page: &mut Page, seen: &Seen) {
         let text = format!("at this rate free memory meets the min watermark in {until}");
         page.entry("", text);
     }
-    if let Some(blocks) = forecast.blocks {
+    for blocks in forecast.all_blocks() {
         let mut text = format!(
             "of order {}: {} are free, {} will be needed",
             blocks.order, blocks.free, blocks.needed

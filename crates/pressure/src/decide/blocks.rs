@@ -1,8 +1,9 @@
-//! Free blocks ahead of requests for huge pages, in two steps.
+//! Free blocks ahead of requests for them, in two steps: of the huge page, and of each order that tasks have waited for.
 //!
 //! (1) Let the kernel's background compaction work harder (`vm.compaction_proactiveness`). (2) When that
 //! is at its limit and blocks are still short, compact one node in a worker, at most once per interval.
-//! Both are to avoid the kernel's direct compaction.
+//! Both are to avoid the kernel's direct compaction. Either makes blocks of all orders, so the order that is
+//! short of most memory decides.
 //!
 //! - Law: need `= Q₀.₉₅(requests per horizon)`, doubled while requests fail; supply `= Σ_{k≥o} n_k·2^(k−o)`.
 //! - Source: `mm/compaction.c`, `extfrag_for_order`, `proactive_compact_node`.
@@ -11,6 +12,7 @@
 use super::draft::Draft;
 use crate::decision::{Action, BlockForecast, Reason};
 use crate::knob::Knob;
+use crate::orders::{AskedOrder, suitable};
 use std::time::Duration;
 use units::{Pages, Percent};
 
@@ -26,41 +28,58 @@ const QUIET: Duration = Duration::from_secs(60);
 impl Draft<'_> {
     /// Forecasts blocks and takes one step if they are short.
     pub(super) fn blocks(&mut self) {
-        let Some(order) = self.history.pmd_order else {
-            return;
-        };
-        let free: Option<u64> = self
-            .sample
-            .zones
-            .iter()
-            .map(|zone| zone.blocks.suitable(order))
-            .sum();
-        let Some(free) = free else { return };
-        let needed = self.blocks_needed();
-        let fragmentation = self.fragmentation(order);
-        self.forecast.blocks = Some(BlockForecast {
-            order,
-            free,
-            needed,
-            fragmentation,
-        });
+        self.forecast_blocks();
         if !self.config.compaction.enabled {
             return;
         }
-        if needed > free {
-            self.add_blocks(order, free, needed);
+        let Some(scarcest) = self.scarcest_blocks() else {
+            return;
+        };
+        if scarcest.needed > scarcest.free {
+            self.add_blocks(scarcest);
         } else if self.sample.knobs.ours.of(KNOB).is_some()
             && self.unfragmented_for() >= QUIET
-            && free >= 2 * needed
+            && scarcest.free >= 2 * scarcest.needed
         {
+            let BlockForecast { order, free, .. } = scarcest;
             self.release(KNOB, Reason::BlocksEnough { order, free });
         }
     }
 
-    /// Requests expected within the horizon, doubled while requests fail.
-    fn blocks_needed(&self) -> u64 {
+    fn forecast_blocks(&mut self) {
+        if let Some(order) = self.history.pmd_order {
+            self.forecast.blocks = self.block_forecast(order, self.huge_pages_needed());
+        }
+        for asked in self.history.asked_orders.iter() {
+            if let Some(forecast) = self.block_forecast(asked.order, blocks_needed(asked)) {
+                self.forecast.orders.push(forecast);
+            }
+        }
+    }
+
+    fn block_forecast(&self, order: u32, needed: u64) -> Option<BlockForecast> {
+        Some(BlockForecast {
+            order,
+            free: suitable(self.sample, order)?,
+            needed,
+            fragmentation: self.fragmentation(order),
+        })
+    }
+
+    /// What is short of most memory, or has the least beyond its need.
+    fn scarcest_blocks(&self) -> Option<BlockForecast> {
+        let all = self.forecast.all_blocks();
+        all.max_by_key(|blocks| {
+            let missing = i128::from(blocks.needed) - i128::from(blocks.free);
+            missing << blocks.order
+        })
+        .copied()
+    }
+
+    /// Requests for huge pages expected within the horizon, doubled while requests fail.
+    fn huge_pages_needed(&self) -> u64 {
         let latest = &self.history.latest;
-        let requests = self.history.requests.quantile(SHARE).unwrap_or(0);
+        let requests = self.history.huge_pages.counts.quantile(SHARE).unwrap_or(0);
         if latest.huge_failures > 0 || latest.compaction_stalls > 0 {
             requests.max(latest.huge_requests).saturating_mul(2)
         } else {
@@ -68,7 +87,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Time since a request for a huge page failed.
+    /// Time since a request for a block failed.
     fn unfragmented_for(&self) -> Duration {
         let last = self
             .history
@@ -85,7 +104,13 @@ impl Draft<'_> {
         Percent::ratio(fragmented.get(), total.get())
     }
 
-    fn add_blocks(&mut self, order: u32, free: u64, needed: u64) {
+    fn add_blocks(&mut self, scarcest: BlockForecast) {
+        let BlockForecast {
+            order,
+            free,
+            needed,
+            ..
+        } = scarcest;
         let why = Reason::Blocks {
             order,
             free,
@@ -132,5 +157,15 @@ impl Draft<'_> {
         nodes
             .max_by_key(|node| fragmented(*node))
             .filter(|node| fragmented(*node) >= missing / 4)
+    }
+}
+
+/// Blocks of an order expected to be taken within the horizon, doubled while tasks wait for one.
+fn blocks_needed(asked: &AskedOrder) -> u64 {
+    let taken = asked.taken.counts.quantile(SHARE).unwrap_or(0);
+    if asked.stalls > 0 {
+        taken.max(asked.stalls).saturating_mul(2)
+    } else {
+        taken
     }
 }

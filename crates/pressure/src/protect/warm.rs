@@ -2,6 +2,7 @@
 
 use super::act::FileId;
 use super::ranges::Ranges;
+use super::stalls::OrderStalls;
 use crate::section::{Section, section};
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Micros, Percent};
@@ -75,6 +76,9 @@ section! {
 pub struct Warm {
     /// The holder as a whole.
     pub sums: WarmSums,
+    /// Direct compactions by order. Older recordings have none.
+    #[serde(default)]
+    pub stalls: OrderStalls,
     /// File by file, at most [`MAX_FILES`]; a place without a device is empty.
     pub files: Vec<WarmFile>,
 }
@@ -83,7 +87,7 @@ static EMPTY: WarmFile = WarmFile::EMPTY;
 
 impl PartialEq for Warm {
     fn eq(&self, other: &Self) -> bool {
-        self.sums == other.sums && self.places().eq(other.places())
+        self.sums == other.sums && self.stalls == other.stalls && self.places().eq(other.places())
     }
 }
 
@@ -104,6 +108,7 @@ impl Warm {
     /// Copies `source`; keeps the storage.
     pub fn copy(&mut self, source: &Self) {
         self.sums = source.sums;
+        self.stalls = source.stalls;
         self.files.clone_from(&source.files);
     }
 
@@ -119,20 +124,23 @@ impl Warm {
     /// The sections, in order.
     pub fn sections(&self) -> impl Iterator<Item = &dyn Section> {
         let files = self.places().map(|file| file as &dyn Section);
-        std::iter::once(&self.sums as &dyn Section).chain(files)
+        let whole: [&dyn Section; 2] = [&self.sums, &self.stalls];
+        whole.into_iter().chain(files)
     }
 
     /// The same sections, to be filled.
     pub fn sections_mut(&mut self) -> impl Iterator<Item = &mut dyn Section> {
         self.places_mut();
         let files = self.files.iter_mut().map(|file| file as &mut dyn Section);
-        std::iter::once(&mut self.sums as &mut dyn Section).chain(files)
+        let whole: [&mut dyn Section; 2] = [&mut self.sums, &mut self.stalls];
+        whole.into_iter().chain(files)
     }
 
     /// What each section is called in a recording.
     pub fn labels() -> impl Iterator<Item = String> {
         let files = (0..MAX_FILES).map(|index| format!("warm.{index}"));
-        std::iter::once("warm".to_owned()).chain(files)
+        let whole = ["warm", "compaction"].map(str::to_owned);
+        whole.into_iter().chain(files)
     }
 
     fn places(&self) -> impl Iterator<Item = &WarmFile> {

@@ -104,6 +104,30 @@ pub const MEASURES: &[Measure] = &[
         latency(line, "burst", |l| l.p50)
     }),
     less(
+        "order3_p99",
+        "ms",
+        "the last percentile of messages in blocks of order 3",
+        |line| latency(line, "order3", |l| l.p99),
+    ),
+    less(
+        "order4_p99",
+        "ms",
+        "the last percentile of messages in blocks of order 4",
+        |line| latency(line, "order4", |l| l.p99),
+    ),
+    less(
+        "order5_p99",
+        "ms",
+        "the last percentile of messages in blocks of order 5",
+        |line| latency(line, "order5", |l| l.p99),
+    ),
+    less(
+        "order5_max",
+        "ms",
+        "the longest message in a block of order 5",
+        |line| latency(line, "order5", |l| l.max),
+    ),
+    less(
         "psi_memory_some_ms",
         "ms",
         "time in which some task waited for memory",
@@ -148,6 +172,15 @@ pub const MEASURES: &[Measure] = &[
     more("bursts", "", "bursts that ended", |line| {
         work(line, "bursts")
     }),
+    more("messages", "", "messages that were sent", |line| {
+        work(line, "messages")
+    }),
+    less(
+        "messages_refused",
+        "",
+        "messages that found no memory",
+        |line| work(line, "messages_refused"),
+    ),
     more("stream_mib", "MiB", "streamed", |line| {
         work(line, "stream_mib")
     }),

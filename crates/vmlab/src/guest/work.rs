@@ -13,6 +13,7 @@ mod locked;
 mod lookup;
 mod make;
 mod memory;
+mod messages;
 mod person;
 mod probe;
 mod resident;
@@ -140,6 +141,11 @@ const WORKS: &[Work] = &[
         name: "crowd",
         usage: "PROCESSES: this many processes that wait until they are killed",
         run: crowd::crowd,
+    },
+    Work {
+        name: "messages",
+        usage: "COUNT: waves of messages, so many in blocks of order 3, 4 and 5 each",
+        run: messages::messages,
     },
     Work {
         name: "grab",

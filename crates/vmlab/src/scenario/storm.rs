@@ -86,6 +86,33 @@ pub(super) const HUGE: Scenario = scenario(
     "file fillers, and a grab of huge pages every 10 s",
     huge,
 );
+/// Blocks smaller than a huge page.
+pub(super) const ORDERS: Scenario = Scenario {
+    measures: &[
+        "compact_stall",
+        "allocstall",
+        "order3_p99",
+        "order4_p99",
+        "order5_p99",
+        "order5_max",
+        "gap_mib_s",
+        "guard_ms",
+        "refaults_per_read_mib",
+        "read_mib",
+        "messages",
+        "messages_refused",
+        "kswapd_ms",
+        "oom_kills",
+        "knob_changes",
+        "knobs_left",
+    ],
+    arms: "none,static:1000,protect",
+    ..scenario(
+        "storm:orders",
+        "file fillers, and waves of messages in blocks of order 3, 4 and 5 every 2 s",
+        orders,
+    )
+};
 /// A cgroup at its own limit.
 pub(super) const CGROUP: Scenario = scenario(
     "storm:cgroup",
@@ -153,6 +180,11 @@ fn huge(at: &Circumstances<'_>) -> Load {
     let pages = (scaled(at, 128) / 2).to_string();
     let grab = Role::new("grab", &["grab", &pages]).when(When::Every(10_000));
     load(at, vec![grab])
+}
+
+fn orders(at: &Circumstances<'_>) -> Load {
+    let count = scaled(at, 120).to_string();
+    load(at, vec![Role::new("messages", &["messages", &count])])
 }
 
 fn cgroup(at: &Circumstances<'_>) -> Load {

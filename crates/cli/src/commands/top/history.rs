@@ -345,7 +345,7 @@ impl<'h> Loading<'h> {
             state: state(&self.config, decision.phase),
             memory: sample.memory,
             pressure: sample.memory_pressure,
-            forecast: decision.forecast,
+            forecast: decision.forecast.clone(),
             holdings: Vec::new(),
             lines: self
                 .lines

@@ -86,7 +86,7 @@ impl Observer {
             }
         };
         let forecast = match &guard {
-            Some(status) => status.decision.forecast,
+            Some(status) => status.decision.forecast.clone(),
             None => decide(&self.config, &self.history).forecast,
         };
         let runs_out_for = self.runs_out.look(&forecast, self.sample.at);

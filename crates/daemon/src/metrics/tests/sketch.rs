@@ -93,6 +93,14 @@ fn forecast() -> Forecast {
             needed: 40,
             fragmentation: Some(Percent::new(30)),
         }),
+        orders: [BlockForecast {
+            order: 3,
+            free: 900,
+            needed: 250,
+            fragmentation: None,
+        }]
+        .into_iter()
+        .collect(),
         outlook: Some(Outlook {
             headroom: Bytes::mib(600),
             swap: Bytes::ZERO,
