@@ -7,7 +7,7 @@
 //!
 //! - Law: need `= Q₀.₉₅(requests per horizon)`, doubled while requests fail; supply `= Σ_{k≥o} n_k·2^(k−o)`.
 //! - Source: `mm/compaction.c`, `extfrag_for_order`, `proactive_compact_node`.
-//! - Limit: without free memory there is nothing to compact, so nothing is done.
+//! - Limit: without free memory in smaller blocks there is nothing to compact, so nothing is done.
 
 use super::draft::Draft;
 use crate::decision::{Action, BlockForecast, Reason};
@@ -22,6 +22,9 @@ const KNOB: Knob = Knob::CompactionProactiveness;
 const SHARE: f64 = 0.95;
 /// One step of proactiveness: the kernel's default.
 const STEP: u64 = 20;
+/// Free memory in smaller blocks must be able to make up for this part of what is missing: for less, compaction costs more than
+/// it gives.
+const WORTH: u64 = 4;
 /// Time without a failed request before the knob is put back.
 const QUIET: Duration = Duration::from_secs(60);
 
@@ -98,10 +101,15 @@ impl Draft<'_> {
 
     /// Share of free memory in blocks too small for `order`, all zones together.
     fn fragmentation(&self, order: u32) -> Option<Percent> {
-        let zones = || self.sample.zones.iter();
-        let fragmented: Pages = zones().map(|zone| zone.blocks.fragmented(order)).sum();
-        let total: Pages = zones().map(|zone| zone.blocks.total()).sum();
-        Percent::ratio(fragmented.get(), total.get())
+        let zones = self.sample.zones.iter();
+        let total: Pages = zones.map(|zone| zone.blocks.total()).sum();
+        Percent::ratio(self.pages_below(order).get(), total.get())
+    }
+
+    /// Free memory in blocks too small for `order`, all zones together.
+    fn pages_below(&self, order: u32) -> Pages {
+        let zones = self.sample.zones.iter();
+        zones.map(|zone| zone.blocks.fragmented(order)).sum()
     }
 
     fn add_blocks(&mut self, scarcest: BlockForecast) {
@@ -116,6 +124,10 @@ impl Draft<'_> {
             free,
             needed,
         };
+        let missing = (needed - free) << order;
+        if self.pages_below(order).get() < missing / WORTH {
+            return;
+        }
         let most = u64::from(self.config.compaction.max_proactiveness.get());
         if let Some(now) = self.drivable(KNOB) {
             if now < most {
@@ -135,14 +147,12 @@ impl Draft<'_> {
         {
             return;
         }
-        let missing = (needed - free) << order;
         if let Some(node) = self.most_fragmented_node(order, missing) {
             self.step(Action::Compact { node }, why);
         }
     }
 
-    /// The node with most free memory in small blocks, if that could make up for a quarter of what is
-    /// missing: for less, compacting the whole node costs more than it gives.
+    /// The node with most free memory in small blocks, if that could make up for a part of what is missing.
     fn most_fragmented_node(&self, order: u32, missing: u64) -> Option<u32> {
         let fragmented = |node: u32| -> u64 {
             let zones = self.sample.zones.iter().filter(|zone| zone.node == node);
@@ -156,7 +166,7 @@ impl Draft<'_> {
             .map(|node| node.id);
         nodes
             .max_by_key(|node| fragmented(*node))
-            .filter(|node| fragmented(*node) >= missing / 4)
+            .filter(|node| fragmented(*node) >= missing / WORTH)
     }
 }
 

@@ -88,6 +88,11 @@ const WORKS: &[Work] = &[
         run: memory::touch,
     },
     Work {
+        name: "holes",
+        usage: "MIB: take memory, give every second page of it back, keep the others",
+        run: memory::holes,
+    },
+    Work {
         name: "sweep",
         usage: "MIB: touch memory in order, again and again",
         run: memory::sweep,

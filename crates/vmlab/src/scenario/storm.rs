@@ -109,7 +109,7 @@ pub(super) const ORDERS: Scenario = Scenario {
     arms: "none,static:1000,protect",
     ..scenario(
         "storm:orders",
-        "file fillers, and waves of messages in blocks of order 3, 4 and 5 every 2 s",
+        "file fillers, memory full of holes, and waves of messages in blocks of order 3, 4 and 5",
         orders,
     )
 };
@@ -183,8 +183,13 @@ fn huge(at: &Circumstances<'_>) -> Load {
 }
 
 fn orders(at: &Circumstances<'_>) -> Load {
+    let holes = scaled(at, 900).to_string();
     let count = scaled(at, 120).to_string();
-    load(at, vec![Role::new("messages", &["messages", &count])])
+    let roles = vec![
+        Role::new("holes", &["holes", &holes]),
+        Role::new("messages", &["messages", &count]),
+    ];
+    load(at, roles)
 }
 
 fn cgroup(at: &Circumstances<'_>) -> Load {

@@ -3,7 +3,7 @@
 use super::{Dice, Out, Words};
 use crate::clock::{now, sleep_until};
 use anyhow::Result;
-use memmap2::{Advice, MmapMut};
+use memmap2::{Advice, MmapMut, UncheckedAdvice};
 
 /// A page.
 pub(super) const PAGE: usize = 4096;
@@ -53,6 +53,30 @@ pub(super) fn touch(words: &Words<'_>) -> Result<()> {
         out.op("touch", began);
         sleep_until(now() + PAUSE_MS, out.window.until);
     }
+    Ok(())
+}
+
+/// What a long life of a machine leaves behind: memory in which every second page is in use. The kernel may move these
+/// pages, and has no block of two beside them until it does.
+pub(super) fn holes(words: &Words<'_>) -> Result<()> {
+    let out = Out::new();
+    let mib: usize = words.number(0)?;
+    let mut memory = take(mib, Advice::NoHugePage)?;
+    for begin in (0..mib).map(|mib| mib * MIB) {
+        touch_mib(&mut memory, begin / MIB);
+        for at in (begin..begin + MIB).step_by(2 * PAGE) {
+            give_back(&memory, at)?;
+        }
+    }
+    sleep_until(out.window.until, out.window.until);
+    Ok(())
+}
+
+/// Gives the page at this place back to the kernel.
+#[allow(unsafe_code)]
+fn give_back(memory: &MmapMut, at: usize) -> Result<()> {
+    // SAFETY: the page is of anonymous memory that nobody reads again; what it had is lost.
+    unsafe { memory.unchecked_advise_range(UncheckedAdvice::DontNeed, at, PAGE) }?;
     Ok(())
 }
 

@@ -33,7 +33,8 @@ pub(super) fn messages(words: &Words<'_>) -> Result<()> {
     let count: u32 = words.number(0)?;
     let out = Out::new();
     let receiver = socket()?;
-    bind(&receiver, &SocketAddrNetlink::new(0, GROUP)).context("cannot join the group")?;
+    let to = SocketAddrNetlink::new(std::process::id(), GROUP);
+    bind(&receiver, &to).context("cannot join the group")?;
     set_socket_recv_buffer_size_force(&receiver, BUFFER)?;
     let sender = socket()?;
     set_socket_send_buffer_size_force(&sender, BUFFER)?;
@@ -41,7 +42,7 @@ pub(super) fn messages(words: &Words<'_>) -> Result<()> {
     out.every(PERIOD_MS, |_| {
         for (name, size) in SIZES {
             for _ in 0..count {
-                send(&out, &sender, name, &content[..size])?;
+                send(&out, &sender, &to, name, &content[..size])?;
             }
         }
         sleep_until(now() + UNREAD_MS, out.window.until);
@@ -56,10 +57,15 @@ fn socket() -> Result<OwnedFd> {
 }
 
 /// Sends one message, timed. One that finds no memory is counted.
-fn send(out: &Out, sender: &OwnedFd, name: &str, message: &[u8]) -> Result<()> {
-    let to = SocketAddrNetlink::new(0, GROUP);
+fn send(
+    out: &Out,
+    sender: &OwnedFd,
+    to: &SocketAddrNetlink,
+    name: &str,
+    message: &[u8],
+) -> Result<()> {
     let began = now();
-    match sendto(sender, message, SendFlags::empty(), &to) {
+    match sendto(sender, message, SendFlags::empty(), to) {
         Ok(_) => {}
         Err(Errno::NOBUFS | Errno::NOMEM) => out.sum("messages_refused", 1.0),
         Err(error) => return Err(error).context("cannot send"),
