@@ -21,7 +21,7 @@ run() {
     "$lab" run "$scenario" --arms "$of" --swap disk --memory "$size" --reps "$reps" --jobs "$jobs" --out "$directory/lines.jsonl" \
         --keep "$directory/kept" --json "$@" >>"$directory/said"
 }
-run "$arms" build 112M --profile
+run "$arms,local:down-next,local:down-last" build 112M --profile
 run "$arms,local:down-next,local:down-last" build 160M
 run "$arms" mixed 144M --profile
 run "$arms" mixed 256M

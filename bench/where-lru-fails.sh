@@ -1,14 +1,18 @@
 #!/bin/sh
-# The wiki's page "where LRU fails", answered: where-lru-fails.sh PROGRAMS
+# The wiki's page "where LRU fails", answered: where-lru-fails.sh PROGRAMS [BLOCK_TRACES]
 #
-# Writes docs/results/where-lru-fails.md and its pictures with the programs of that directory. Seeded: the same everywhere.
+# Writes docs/results/where-lru-fails.md and its pictures with the programs of that directory. Seeded: the same everywhere. In
+# BLOCK_TRACES are OLTP.lis.zst and P3.lis.zst of the ARC paper and cloudPhysicsIO.oracleGeneral.bin of libCacheSim, which carry no
+# licence to be kept here; without it, their section is left as it was.
 set -eu
 cd "$(dirname "$0")/.."
 warmset=$PWD/$1/warmset
+blocks=${2:-}
 out=docs/results/where-lru-fails
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 mkdir -p "$out"
+[ ! -e "$out.md" ] || cp "$out.md" "$scratch/before.md"
 page=$out.md
 fixed=fifo,random,lru,clock,gclock,nfu,lfu,lru-k,2q,mq,arc,car,lirs,clockpro,sieve,s3fifo,wtinylfu,wsclock,linux,mglru,mglru:fd=1,opt
 
@@ -20,6 +24,31 @@ table() {
         awk -F, '{ row[NR] = $0; if ($1 == "opt") best = $5 }
             END { for (at = 1; at <= NR; at++) { split(row[at], of, ","); mark = of[1] == "lru" ? "**" : ""
                 printf "| %s%s%s | %d | %.1f %% | %.2f |\n", mark, of[1], mark, of[5], 100 * of[6], of[5] / best } }'
+}
+
+# block_traces: the section about requests to disks; as the page has it if there are no traces.
+block_traces() {
+    if [ -z "$blocks" ]; then
+        echo "where-lru-fails: no block traces: their section stays" >&2
+        sed -n '/^## Block traces/,/^On real traces/{/^On real traces/!p;}' "$scratch/before.md"
+        return 0
+    fi
+    cat <<'TEXT'
+## Block traces
+
+The wiki names the traces of UMass (Financial1, WebSearch1, of the Storage Performance Council). Their server is the only place that has them, and it
+was not to be reached when this page was made. Of the same kind, requests that reached a disk behind a cache: OLTP (a CODASYL database, one hour)
+and P3 (a workstation) of the ARC paper (Megiddo and Modha, FAST 2003, table III), and one virtual machine of CloudPhysics (w106: Waldspurger et al.,
+FAST 2015), as libCacheSim has it. Room for a tenth of their blocks. `warmset` reads the SPC format, too (`--format spc`).
+
+TEXT
+    for name in OLTP.lis.zst P3.lis.zst cloudPhysicsIO.oracleGeneral.bin; do
+        echo "### $name"
+        echo
+        "$warmset" convert "$blocks/$name" "$scratch/block.u32" --force >/dev/null
+        table "$scratch/block.u32" 10%
+        echo
+    done
 }
 
 # value TRACE CAPACITY POLICY: its misses in per cent of references.
@@ -34,6 +63,13 @@ picture() {
     echo "![Miss ratio by memory: $2](where-lru-fails/$2.svg)"
 }
 
+# locked INDEX RECORDS CAPACITY: misses in per cent of references if the index is locked, by arithmetic.
+locked() {
+    awk -v index_pages="$1" -v records="$2" -v room="$3" 'BEGIN { printf "%.1f %%", 50 * (1 - (room - index_pages) / records) }'
+}
+
+wiki=$scratch/wiki.parquet
+"$warmset" synth indexed-db:index=730,records=7300 -n 1000000 -o "$wiki" >/dev/null
 db=$scratch/db.parquet cyclic=$scratch/cyclic.parquet once=$scratch/once.parquet
 "$warmset" synth indexed-db:index=100,records=10000 -n 1000000 -o "$db" >/dev/null
 "$warmset" synth scan:pages=1000 -n 1000000 -o "$cyclic" >/dev/null
@@ -61,6 +97,21 @@ TEXT
     echo "LRU misses $(value "$db" 101 lru), the optimum $(value "$db" 101 opt); a policy that remembers what it evicted or counts uses comes near: MQ misses $(value "$db" 101 mq), LFU $(value "$db" 101 lfu)."
     echo
     picture "$db" indexed-database "$few"
+    cat <<'TEXT'
+
+## The indexed database in the wiki's proportions
+
+    warmset synth indexed-db:index=730,records=7300 -n 1000000 | warmset simulate - --capacity 1000 --policy …
+
+On the wiki's machine the index took 73 % of memory, and the records 7.3 times memory. Locking the index is one more fixed policy: the rest of memory
+is for records, and nearly each of them misses.
+
+TEXT
+    table "$wiki" 1000
+    echo
+    echo "LRU misses $(value "$wiki" 1000 lru), Linux $(value "$wiki" 1000 linux), the optimum $(value "$wiki" 1000 opt). With the index locked half of the references hit, and of the others as many as there is memory left for: $(locked 730 7300 1000)."
+    echo
+    picture "$wiki" indexed-database-wiki "$few"
     cat <<'TEXT'
 
 ## A scan in a circle
@@ -107,6 +158,7 @@ TEXT
         table "$scratch/real.u32" 10%
         echo
     done
+    block_traces
     cat <<'TEXT'
 On real traces the distance between LRU and the best is a few points, and the distance to the optimum larger than all of these: what is missing is not a
 better list but knowledge of what comes.

@@ -42,7 +42,7 @@ pub(crate) fn words(told: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
 ///     mean_size (pages) and seconds (float64), all of shape (rows,); and writebacks (int64) if the trace has operations.
 ///
 /// Raises:
-///     Error: no such policy or option; a capacity of 0 or above the footprint.
+///     Error: no such policy or option; a capacity of 0.
 ///     KeyboardInterrupt: at once, while runs that have begun end in the background.
 ///
 /// >>> scores = simulate(synth("zipf:pages=500", 10_000), "lru,opt", [50, "50%"])

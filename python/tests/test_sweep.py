@@ -215,11 +215,11 @@ def test_sweeps_that_are_none_are_refused(command: Command, sweep: Path, text: s
 
 
 def test_a_task_that_fails_does_not_keep_the_others(command: Command, sweep: Path) -> None:
-    sweep.write_text(SWEEP.replace('"500"', '"15000"'))
+    sweep.write_text(SWEEP.replace('"500"', '"0"'))
     done = command("sweep", "all", sweep)
     assert done.returncode == 1
     assert f"4 of {TASKS} tasks failed; the first: task" in done.stderr
-    assert "above the footprint" in done.stderr
+    assert "a policy needs a page of memory" in done.stderr
     assert len(list(sweep.with_suffix("").glob("parts/*.zst"))) == TASKS - 4
 
 

@@ -32,6 +32,9 @@ pub(crate) struct Input {
     /// Only the references of this task
     #[arg(long, value_name = "NUMBER")]
     task: Option<u16>,
+    /// Whether sizes of objects are wanted.
+    #[arg(skip)]
+    sizes: bool,
 }
 
 /// The unit of time.
@@ -96,6 +99,14 @@ impl Input {
         }
     }
 
+    /// The same trace with the sizes of its objects.
+    pub(crate) fn sized(self) -> Self {
+        Self {
+            sizes: true,
+            ..self
+        }
+    }
+
     /// Returns true for standard input, which can be read only once.
     pub(crate) fn is_pipe(&self) -> bool {
         self.trace == Path::new("-")
@@ -109,6 +120,7 @@ impl Input {
         let reading = Reading {
             time: timed,
             split: self.split,
+            sizes: self.sizes,
             bytes: self.counted() == Counted::Bytes,
             ..Reading::of_pages(self.page_bytes()?)?
         };

@@ -340,10 +340,6 @@ fn errors_name_what_is_wrong() {
             vec!["simulate", &trace, "-c", "0"],
             "a policy needs a page of memory",
         ),
-        (
-            vec!["simulate", &trace, "-c", "11"],
-            "above the footprint: the trace has 10 different pages",
-        ),
         (vec!["simulate", &trace, "-c", "1000%"], "at most 100 %"),
         (
             vec!["simulate", &trace, "-c", "many"],
@@ -494,4 +490,22 @@ fn a_trace_that_cannot_be_analyzed_is_an_error() {
         let complaint = complaint(arguments);
         assert!(complaint.contains(says), "{arguments:?}: {complaint}");
     }
+}
+
+#[test]
+fn a_capacity_above_the_footprint_is_marked_and_no_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("a.txt");
+    fs::write(&trace, "1\n2\n3\n1\n2\n4\n").unwrap();
+    let trace = trace.display().to_string();
+    let done = warmset(&["simulate", &trace, "-p", "lru,s3fifo", "-c", "2,1000"]);
+    assert!(done.status.success());
+    let said = String::from_utf8(done.stdout).unwrap();
+    let marked: Vec<&str> = said.lines().filter(|line| line.ends_with(" +")).collect();
+    assert_eq!(marked.len(), 2, "{said}");
+    assert!(
+        marked.iter().all(|line| line.contains("1000            4")),
+        "{said}"
+    );
+    assert!(said.contains("more than 4 pages is never used"), "{said}");
 }

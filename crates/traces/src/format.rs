@@ -1,12 +1,15 @@
 //! The formats that can be read, how each is recognised, and how a trace is opened.
 
+use crate::bare::{Word, Words};
+use crate::champsim::ChampSim;
 use crate::columns::Columns;
 use crate::damon::Damon;
 use crate::input::Input;
-use crate::oracle::{self, OracleGeneral, Word, Words};
-use crate::rows::{self, CsvRows};
+use crate::oracle::OracleGeneral;
+use crate::rows::CsvRows;
 use crate::text::{self, Lines};
-use crate::{Error, Reading, Source, ahead, compress};
+use crate::vscsi::Vscsi;
+use crate::{Error, Reading, Source, ahead, compress, recognise};
 use arrow_array::RecordBatchReader;
 use std::io::Read;
 use workingset::{Loader, Trace};
@@ -44,6 +47,12 @@ pub enum Format {
     U32Be,
     /// Page numbers of eight bytes, little end first.
     U64,
+    /// Page numbers of eight bytes, big end first.
+    U64Be,
+    /// VMware's virtual disks.
+    Vscsi,
+    /// ChampSim's instructions.
+    ChampSim,
 }
 
 /// All formats: the name of each, and what it is.
@@ -123,6 +132,21 @@ pub const FORMATS: &[(Format, &str, &str)] = &[
         "u64",
         "page numbers of eight bytes, little end first",
     ),
+    (
+        Format::U64Be,
+        "u64be",
+        "page numbers of eight bytes, big end first",
+    ),
+    (
+        Format::Vscsi,
+        "vscsi",
+        "VMware's vscsiStats, both versions: a request is its first block",
+    ),
+    (
+        Format::ChampSim,
+        "champsim",
+        "ChampSim's instructions of 64 bytes: fetches, loads, stores",
+    ),
 ];
 
 impl Format {
@@ -143,7 +167,7 @@ impl Format {
     }
 
     /// Its name.
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         let found = FORMATS.iter().find(|(format, ..)| *format == self);
         found.map_or("", |(_, name, _)| name)
     }
@@ -161,6 +185,9 @@ impl Format {
             (".u32", Self::U32),
             (".u32be", Self::U32Be),
             (".u64", Self::U64),
+            (".u64be", Self::U64Be),
+            (".vscsi", Self::Vscsi),
+            (".champsimtrace", Self::ChampSim),
             (".pids", Self::U32),
         ];
         if bare.contains("oraclegeneral") {
@@ -169,84 +196,12 @@ impl Format {
         let found = ends.iter().find(|(end, _)| bare.ends_with(end));
         found.map(|(_, format)| *format)
     }
-
-    /// The format that the first bytes show.
-    fn by_content(head: &[u8]) -> Option<Self> {
-        match head {
-            [b'P', b'A', b'R', b'1', ..] => return Some(Self::Parquet),
-            [0xff, 0xff, 0xff, 0xff, ..] => return Some(Self::Arrow),
-            [0x78, 0x01 | 0x5e | 0x9c | 0xda, ..] => return Some(Self::Damon),
-            _ => {}
-        }
-        if is_text(head) {
-            let mut lines = head.split(|byte| *byte == b'\n');
-            return lines.find_map(Self::by_line);
-        }
-        if head.len() >= oracle::RECORD && oracle::looks_like(head) {
-            return Some(Self::OracleGeneral);
-        }
-        // Page numbers are small, so the highest byte of four is zero in nearly all words.
-        match (is_mostly_zero(head, 0), is_mostly_zero(head, 3)) {
-            (true, false) => Some(Self::U32Be),
-            (false, true) => Some(Self::U32),
-            _ => None,
-        }
-    }
-
-    /// The format that a line of text shows; `None` if it can be a comment, or output of a program.
-    fn by_line(line: &[u8]) -> Option<Self> {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let words: Vec<&[u8]> = crate::numbers::words(line).collect();
-        let fields: Vec<&[u8]> = line
-            .split(|byte| *byte == b',')
-            .map(<[u8]>::trim_ascii)
-            .collect();
-        let number = |word: &[u8]| crate::numbers::either(word).is_ok();
-        match (line, words.as_slice()) {
-            ([b'[' | b'{', ..], _) => Some(Self::Damon),
-            ([b'=', b'=', ..] | [b'#', ..] | [], _) => None,
-            ([b'I', b' ', b' ', ..] | [b' ', b'L' | b'S' | b'M', b' ', ..], _)
-                if line.contains(&b',') =>
-            {
-                Some(Self::Lackey)
-            }
-            (_, words) if words.iter().any(|word| damon_event::NAMES.contains(word)) => {
-                Some(Self::DamonText)
-            }
-            _ if rows::is_header(line) => Some(Self::Csv),
-            _ if fields.len() == 7 && fields[0].len() > 15 && number(fields[0]) => Some(Self::Msr),
-            _ if fields.len() >= 5 && fields[..3].iter().all(|field| number(field)) => {
-                Some(Self::Spc)
-            }
-            (_, [b"l" | b"s", address, ..]) if address.starts_with(b"0x") => Some(Self::Address),
-            (_, [_, _, _, _]) if words.iter().all(|word| number(word)) => Some(Self::Arc),
-            (_, [word]) if number(word) || *word == b"*" => Some(Self::Plain),
-            // A negative number: the reader of plain traces says with its line what is wrong.
-            (_, [word]) if word.starts_with(b"-") => Some(Self::Plain),
-            _ => None,
-        }
-    }
 }
 
 /// The names of all formats, for a message.
 fn names() -> String {
     let names: Vec<&str> = FORMATS.iter().map(|(_, name, _)| *name).collect();
     names.join(", ")
-}
-
-/// Returns true if the first bytes are those of a text.
-fn is_text(head: &[u8]) -> bool {
-    let mut start = head.iter().take(4096);
-    let is_printed = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..);
-    !head.is_empty() && start.all(is_printed)
-}
-
-/// Returns true if this byte of each word of four is zero in more than nine of ten words.
-fn is_mostly_zero(head: &[u8], byte: usize) -> bool {
-    let words = head.chunks_exact(4);
-    let count = words.len();
-    let zeros = words.filter(|word| word[byte] == 0).count();
-    zeros * 10 > count * 9
 }
 
 /// Opens a trace. The format is `format`, or else that of the file's name, or else what the content
@@ -260,9 +215,10 @@ pub fn open<'a>(
     reading: Reading,
 ) -> Result<Box<dyn Source + 'a>, Error> {
     let mut input = Input::new(compress::plain(bytes)?);
+    input.skip_mark()?;
     let format = match format.or_else(|| Format::by_name(name)) {
         Some(format) => format,
-        None => recognise(&mut input)?,
+        None => recognised(&mut input)?,
     };
     if reading.bytes && format != Format::Lackey {
         let name = format.name();
@@ -289,6 +245,9 @@ pub fn open<'a>(
         Format::U32 => Box::new(Words::new(input, Word::Little32, reading)),
         Format::U32Be => Box::new(Words::new(input, Word::Big32, reading)),
         Format::U64 => Box::new(Words::new(input, Word::Little64, reading)),
+        Format::U64Be => Box::new(Words::new(input, Word::Big64, reading)),
+        Format::Vscsi => Box::new(Vscsi::new(input, reading)?),
+        Format::ChampSim => Box::new(ChampSim::new(input, reading)),
     })
 }
 
@@ -302,19 +261,17 @@ pub fn tables<'a>(
     Ok(Box::new(Columns::memory(reader)?))
 }
 
-fn recognise(input: &mut Input<'_>) -> Result<Format, Error> {
-    let head = input.peek()?;
+fn recognised(input: &mut Input<'_>) -> Result<Format, Error> {
+    let (head, whole) = input.start()?;
     if head.is_empty() {
         return Err(workingset::Error::Empty.into());
     }
-    if let Some(format) = Format::by_content(head) {
-        return Ok(format);
-    }
-    let start = crate::numbers::quoted(&head[..head.len().min(24)]);
-    let known = names();
-    Err(Error::Format(format!(
-        "the format cannot be told from {start}: say which with --format, one of {known}"
-    )))
+    recognise::recognise(head, whole).map_err(|what| {
+        let known = names();
+        Error::Format(format!(
+            "the format cannot be told: {what}. Say which it is with --format, one of {known}"
+        ))
+    })
 }
 
 /// Reads a whole trace into memory. After every batch `progress` is called with the number of

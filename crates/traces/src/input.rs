@@ -40,6 +40,21 @@ impl<'a> Input<'a> {
         Ok(&self.buffer[self.from..self.to])
     }
 
+    /// The first bytes, without taking them, and whether they are all.
+    pub(crate) fn start(&mut self) -> Result<(&[u8], bool), Error> {
+        self.more(BLOCK)?;
+        Ok((&self.buffer[self.from..self.to], self.ended))
+    }
+
+    /// Takes the mark that some programs write before a text in UTF-8.
+    pub(crate) fn skip_mark(&mut self) -> Result<(), Error> {
+        const MARK: &[u8] = b"\xef\xbb\xbf";
+        if self.peek()?.starts_with(MARK) {
+            self.take(MARK.len());
+        }
+        Ok(())
+    }
+
     /// The next line without its line end; `None` after the last.
     pub(crate) fn line(&mut self) -> Result<Option<&[u8]>, Error> {
         let mut seen = 0;

@@ -11,6 +11,8 @@
 mod ahead;
 mod arrow_stream;
 mod arrow_tables;
+mod bare;
+mod champsim;
 mod columns;
 mod compress;
 mod damon;
@@ -21,9 +23,11 @@ mod numbers;
 mod oracle;
 mod parquet_file;
 mod part;
+mod recognise;
 mod rows;
 mod table;
 mod text;
+mod vscsi;
 mod write;
 
 pub use ahead::ahead;
@@ -90,6 +94,8 @@ pub struct Reading {
     pub page_size: u64,
     /// Whether times are wanted, where there are any.
     pub time: bool,
+    /// Whether sizes of objects are wanted, where there are any.
+    pub sizes: bool,
     /// Whether a lackey reference over a page's end is two, instead of one at its first byte.
     pub split: bool,
     /// Whether a lackey trace's time counts the bytes of instructions, instead of the instructions.
@@ -101,6 +107,7 @@ impl Default for Reading {
         Self {
             page_size: 4096,
             time: true,
+            sizes: false,
             split: false,
             bytes: false,
         }

@@ -1,4 +1,4 @@
-//! Binary formats of records of one size: libCacheSim's oracleGeneral, and bare page numbers.
+//! libCacheSim's oracleGeneral: binary records of one size.
 
 use crate::input::Input;
 use crate::{BATCH, Error, Reading, Source};
@@ -8,10 +8,10 @@ use workingset::{About, Batch, Clock};
 /// little-endian, no header.
 pub(crate) const RECORD: usize = 24;
 
-/// libCacheSim's oracleGeneral. Its objects are the pages; their size and next access are not used.
+/// libCacheSim's oracleGeneral. Its objects are the pages. Their next access is never believed: it is computed where it is needed.
 pub(crate) struct OracleGeneral<'a> {
     input: Input<'a>,
-    time: bool,
+    reading: Reading,
     last: u64,
 }
 
@@ -19,7 +19,7 @@ impl<'a> OracleGeneral<'a> {
     pub(crate) fn new(input: Input<'a>, reading: Reading) -> Self {
         Self {
             input,
-            time: reading.time,
+            reading,
             last: 0,
         }
     }
@@ -36,7 +36,13 @@ impl Source for OracleGeneral<'_> {
             .map(|record| u64::from_le_bytes(array(&record[4..])));
         batch.page.extend(objects);
         let mut wrong = None;
-        if self.time {
+        if self.reading.sizes {
+            let sizes = records
+                .chunks_exact(RECORD)
+                .map(|record| u32::from_le_bytes(array(&record[12..])));
+            batch.size.extend(sizes);
+        }
+        if self.reading.time {
             for (at, record) in records.chunks_exact(RECORD).enumerate() {
                 let time = u64::from(u32::from_le_bytes(array(record)));
                 if time < self.last {
@@ -68,7 +74,7 @@ impl Source for OracleGeneral<'_> {
 
 /// The first bytes of a slice, which must have as many.
 #[inline]
-fn array<const SIZE: usize>(bytes: &[u8]) -> [u8; SIZE] {
+pub(crate) fn array<const SIZE: usize>(bytes: &[u8]) -> [u8; SIZE] {
     let mut array = [0; SIZE];
     array.copy_from_slice(&bytes[..SIZE]);
     array
@@ -94,63 +100,4 @@ pub(crate) fn looks_like(head: &[u8]) -> bool {
         count += 1;
     }
     count > 0
-}
-
-/// The size and byte order of a bare page number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Word {
-    Little32,
-    Big32,
-    Little64,
-}
-
-/// Page numbers one after the other, without a header.
-pub(crate) struct Words<'a> {
-    input: Input<'a>,
-    word: Word,
-    page_size: u64,
-}
-
-impl<'a> Words<'a> {
-    pub(crate) fn new(input: Input<'a>, word: Word, reading: Reading) -> Self {
-        Self {
-            input,
-            word,
-            page_size: reading.page_size,
-        }
-    }
-}
-
-impl Source for Words<'_> {
-    fn fill(&mut self, batch: &mut Batch) -> Result<bool, Error> {
-        batch.clear();
-        let size = if self.word == Word::Little64 { 8 } else { 4 };
-        let records = self.input.records(size, BATCH)?;
-        let words = records.chunks_exact(size);
-        match self.word {
-            Word::Little32 => batch
-                .page
-                .extend(words.map(|word| u64::from(u32::from_le_bytes(array(word))))),
-            Word::Big32 => batch
-                .page
-                .extend(words.map(|word| u64::from(u32::from_be_bytes(array(word))))),
-            Word::Little64 => batch
-                .page
-                .extend(words.map(|word| u64::from_le_bytes(array(word)))),
-        }
-        Ok(!batch.is_empty())
-    }
-
-    fn about(&self) -> About {
-        let format = match self.word {
-            Word::Little32 => "u32",
-            Word::Big32 => "u32be",
-            Word::Little64 => "u64",
-        };
-        About {
-            format: format.to_owned(),
-            page_size: self.page_size,
-            ..About::default()
-        }
-    }
 }

@@ -12,13 +12,28 @@ use workingset::{About, Batch, Clock, Op};
 #[derive(Debug, Clone, Default)]
 struct Header {
     page: usize,
-    /// Whether the page column holds addresses of bytes.
-    bytes: bool,
+    unit: Unit,
     size: Option<usize>,
     time: Option<usize>,
     op: Option<usize>,
     task: Option<usize>,
+    /// Pages of different disks are different pages.
+    disk: Option<usize>,
 }
+
+/// What the column of pages holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Unit {
+    #[default]
+    Pages,
+    /// Addresses of bytes.
+    Bytes,
+    /// Addresses of blocks of a disk, 512 bytes each.
+    Sectors,
+}
+
+/// Bytes of a block of a disk, as SCSI counts them.
+const SECTOR: u64 = 512;
 
 #[derive(Debug, Clone)]
 enum Layout {
@@ -109,24 +124,38 @@ impl<'a> CsvRows<'a> {
 
     fn by_header(&self, header: &Header) -> Result<RowUse, String> {
         let at = either(self.field(header.page))?;
-        let pages = if header.bytes {
-            let size = self.number(header.size)?.unwrap_or(1).max(1);
-            let last = at.checked_add(size - 1).ok_or("an address above 2^64")?;
-            let shift = self.reading.shift();
-            at >> shift..=last >> shift
-        } else {
-            at..=at
+        let pages = match header.unit {
+            Unit::Pages => at..=at,
+            Unit::Bytes => self.pages_of(at, self.number(header.size)?)?,
+            Unit::Sectors => {
+                let start = at.checked_mul(SECTOR).ok_or("an address above 2^64")?;
+                self.pages_of(start, self.number(header.size)?)?
+            }
         };
-        let task = self.number(header.task)?.map(u16::try_from).transpose();
+        let disk = self.number(header.disk)?;
+        let pages = on_disk(pages, disk)?;
+        let task = self.number(header.task.or(header.disk))?;
+        let task = task.map(u16::try_from).transpose();
         let task = task.map_err(|_| "a task above 65535".to_owned())?;
         let op = header.op.map(|at| opcode(self.field(at))).transpose()?;
-        let time = self.number(header.time)?;
+        let time = match header.time {
+            Some(at) if self.reading.time => Some(time(self.field(at))?),
+            _ => None,
+        };
         Ok(RowUse {
             pages,
             op,
             time,
             task,
         })
+    }
+
+    /// The pages of so many bytes from an address on, of one byte where no size is told.
+    fn pages_of(&self, start: u64, size: Option<u64>) -> Result<RangeInclusive<u64>, String> {
+        let size = size.unwrap_or(1).max(1);
+        let last = start.checked_add(size - 1).ok_or("an address above 2^64")?;
+        let shift = self.reading.shift();
+        Ok(start >> shift..=last >> shift)
     }
 
     /// The number in a column; `None` if there is no such column.
@@ -137,16 +166,10 @@ impl<'a> CsvRows<'a> {
     /// The use of bytes of a disk. The disk's number is in the upper 16 bits of the page's, and is
     /// the task. The fourth column is the operation.
     fn on_a_disk(&self, disk: u64, start: u64, size: u64, time: u64) -> Result<RowUse, String> {
-        let shift = self.reading.shift();
         let task = u16::try_from(disk).map_err(|_| format!("unit {disk} is above 65535"))?;
-        let last = start
-            .checked_add(size.max(1) - 1)
-            .filter(|last| last >> shift < 1 << 48)
-            .ok_or("an address above 2^64")?;
-        let space = disk << 48;
-        let pages = space | start >> shift..=space | last >> shift;
+        let pages = self.pages_of(start, Some(size))?;
         Ok(RowUse {
-            pages,
+            pages: on_disk(pages, Some(disk))?,
             op: Some(opcode(self.field(3))?),
             time: Some(time),
             task: Some(task),
@@ -233,6 +256,19 @@ impl Source for CsvRows<'_> {
     }
 }
 
+/// The same pages on a disk, whose number is in the upper 16 bits.
+fn on_disk(pages: RangeInclusive<u64>, disk: Option<u64>) -> Result<RangeInclusive<u64>, String> {
+    let Some(disk) = disk else { return Ok(pages) };
+    if disk > u64::from(u16::MAX) {
+        return Err(format!("disk {disk} is above 65535"));
+    }
+    if *pages.end() >= 1 << 48 {
+        return Err("an address above 2^64".to_owned());
+    }
+    let space = disk << 48;
+    Ok(space | pages.start()..=space | pages.end())
+}
+
 fn reader(input: Input<'_>, headed: bool) -> Reader<Input<'_>> {
     ReaderBuilder::new()
         .has_headers(headed)
@@ -262,19 +298,58 @@ const PAGE: &[&str] = &[
     "id",
     "object",
     "block",
+    "lbn",
 ];
-const ADDRESS: &[&str] = &["address", "addr", "offset", "lba"];
+const ADDRESS: &[&str] = &["address", "addr", "offset"];
+const SECTORS: &[&str] = &["lba", "sector"];
 const SIZE: &[&str] = &["size", "bytes", "length", "obj_size"];
 const TIME: &[&str] = &["time", "timestamp", "t", "clock"];
-const OP: &[&str] = &["op", "type", "rw", "operation"];
+const OP: &[&str] = &["op", "type", "rw", "operation", "iotype"];
 const TASK: &[&str] = &["task", "pid", "tid", "process"];
+const DISK: &[&str] = &["disk", "disknumber", "lun", "asu", "device"];
 
 /// Returns true if a line has the name of a page or address column.
 pub(crate) fn is_header(line: &[u8]) -> bool {
     let names = names(line.split(|byte| *byte == b','));
-    names
-        .iter()
-        .any(|name| PAGE.contains(&name.as_str()) || ADDRESS.contains(&name.as_str()))
+    names.iter().any(|name| {
+        [PAGE, ADDRESS, SECTORS]
+            .iter()
+            .any(|known| known.contains(&name.as_str()))
+    })
+}
+
+/// Returns true if these are the fields of UMass SPC: unit, block, bytes, r or w, seconds.
+pub(crate) fn is_spc(fields: &[&[u8]]) -> bool {
+    match fields {
+        [unit, block, size, op, time, ..] => {
+            let is_number = |field: &[u8]| decimal(field).is_ok();
+            let is_operation = op.eq_ignore_ascii_case(b"r") || op.eq_ignore_ascii_case(b"w");
+            is_number(unit)
+                && is_number(block)
+                && is_number(size)
+                && is_operation
+                && nanoseconds(time).is_ok()
+        }
+        _ => false,
+    }
+}
+
+/// Returns true if these are the fields of MSR Cambridge: ticks since 1601, host, disk, Read or Write, offset, bytes, response.
+pub(crate) fn is_msr(fields: &[&[u8]]) -> bool {
+    match fields {
+        [ticks, _, disk, op, offset, size, _] => {
+            let is_number = |field: &[u8]| decimal(field).is_ok();
+            let is_operation =
+                op.eq_ignore_ascii_case(b"read") || op.eq_ignore_ascii_case(b"write");
+            ticks.len() > 15
+                && is_number(ticks)
+                && is_number(disk)
+                && is_operation
+                && is_number(offset)
+                && is_number(size)
+        }
+        _ => false,
+    }
 }
 
 fn names<'a>(fields: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
@@ -290,24 +365,41 @@ fn names<'a>(fields: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
 fn header(row: &ByteRecord) -> Result<Header, Error> {
     let names = names(row.iter());
     let find = |known: &[&str]| names.iter().position(|name| known.contains(&name.as_str()));
-    let (page, bytes) = match (find(PAGE), find(ADDRESS)) {
-        (Some(page), _) => (page, false),
-        (None, Some(address)) => (address, true),
-        (None, None) => {
-            let wanted = [PAGE, ADDRESS].concat().join(", ");
+    let all = [PAGE, ADDRESS, SECTORS].concat();
+    let candidates: Vec<&str> = names
+        .iter()
+        .map(String::as_str)
+        .filter(|name| all.contains(name))
+        .collect();
+    let page = match candidates.as_slice() {
+        [_] => find(&all).unwrap_or_default(),
+        [] => {
+            let wanted = all.join(", ");
             return Err(Error::Format(format!(
                 "line 1: no column is called one of {wanted}; there are {}",
                 names.join(", ")
             )));
         }
+        several => {
+            return Err(Error::Format(format!(
+                "line 1: each of {} could be the page: call the others something else",
+                several.join(", ")
+            )));
+        }
+    };
+    let unit = match names[page].as_str() {
+        name if ADDRESS.contains(&name) => Unit::Bytes,
+        name if SECTORS.contains(&name) => Unit::Sectors,
+        _ => Unit::Pages,
     };
     Ok(Header {
         page,
-        bytes,
+        unit,
         size: find(SIZE),
         time: find(TIME),
         op: find(OP),
         task: find(TASK),
+        disk: find(DISK),
     })
 }
 
@@ -318,8 +410,20 @@ fn opcode(word: &[u8]) -> Result<Op, String> {
         b"r" | b"l" | b"read" | b"load" | b"get" | b"0" => Op::LOAD,
         b"w" | b"s" | b"write" | b"store" | b"set" | b"1" => Op::STORE,
         b"m" | b"modify" | b"rw" => Op::MODIFY,
+        // SCSI's commands, as libCacheSim writes them.
+        b"08" | b"28" | b"a8" | b"88" => Op::LOAD,
+        b"0a" | b"2a" | b"aa" | b"8a" => Op::STORE,
         _ => return Err(format!("{} is neither a read nor a write", quoted(word))),
     })
+}
+
+/// A time of a CSV: nanoseconds, or seconds if it has a point.
+fn time(word: &[u8]) -> Result<u64, String> {
+    if word.contains(&b'.') {
+        nanoseconds(word)
+    } else {
+        decimal(word)
+    }
 }
 
 /// Decimal seconds as nanoseconds.

@@ -3,7 +3,7 @@
 use crate::{Error, Source, columns};
 use std::io::Write;
 use workingset::policy::NEVER;
-use workingset::{Batch, Op};
+use workingset::{Batch, Clock, Op};
 
 /// A format that can be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,19 +158,34 @@ fn letter(op: Op) -> &'static str {
     }
 }
 
+/// The time of a reference as oracleGeneral has it: seconds. Where a trace has no such time, its references are counted.
+fn seconds(time: Option<u64>, clock: Clock, at: usize) -> u32 {
+    const NANOSECONDS: u64 = 1_000_000_000;
+    let seconds = match (clock, time) {
+        (Clock::Seconds, Some(time)) => time,
+        (Clock::Nanoseconds, Some(time)) => time / NANOSECONDS,
+        _ => at as u64,
+    };
+    u32::try_from(seconds).unwrap_or(u32::MAX)
+}
+
 fn oracle_general(source: &mut dyn Source, out: &mut (dyn Write + Send)) -> Result<u64, Error> {
     let trace = crate::read(source, &|_| {})?;
     let next = trace.next_uses();
     let size = trace.about.page_size.max(1).min(u64::from(u32::MAX)) as u32;
+    let clock = trace.about.clock;
     let mut bytes = Vec::with_capacity(crate::oracle::RECORD * crate::BATCH);
     for (at, page) in trace.refs().iter().enumerate() {
         let later = if next[at] == NEVER {
             -1
         } else {
-            i64::from(next[at])
+            // libCacheSim counts from 1.
+            i64::from(next[at]) + 1
         };
-        bytes.extend_from_slice(&(at as u32).to_le_bytes());
+        let time = trace.time().map(|time| time[at]);
+        bytes.extend_from_slice(&seconds(time, clock, at).to_le_bytes());
         bytes.extend_from_slice(&trace.names()[*page as usize].to_le_bytes());
+        let size = trace.size().map_or(size, |sizes| sizes[at]);
         bytes.extend_from_slice(&size.to_le_bytes());
         bytes.extend_from_slice(&later.to_le_bytes());
         if bytes.len() + crate::oracle::RECORD > bytes.capacity() {

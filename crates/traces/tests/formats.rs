@@ -30,7 +30,8 @@ fn text_formats_are_recognised() {
     assert_eq!(pages("1\n2\n*\n1\n", "lirs.trace"), [1, 2, 1]);
     assert_eq!(pages("# a comment\n0x10\n17\n", "-"), [16, 17]);
     assert_eq!(pages("5 3 0 0\n9 1 0 1\n", "P1.lis"), [5, 6, 7, 9]);
-    assert_eq!(pages("5 3 0 0\n", "-"), [5, 6, 7]);
+    assert_eq!(pages("5 3 0 7\n9 1 0 8\n", "-"), [5, 6, 7, 9]);
+    assert_eq!(pages("\u{feff}7\r\n8\r\n", "-"), [7, 8]);
     assert_eq!(pages("l 0x1fff 3\ns 0x2000 1\n", "-"), [1, 2]);
     assert_eq!(pages("==7== Lackey\nI  04000,3\n S 05ffe,8\n", "-"), [4, 5]);
     assert_eq!(pages("time,page,op\n1,7,r\n2,8,w\n", "-"), [7, 8]);
@@ -114,8 +115,26 @@ fn what_is_wrong_is_named_with_its_place() {
             "-",
             "line 2: \"q\" is neither a read nor a write",
         ),
-        ("{\"a\":1}", "-", "no DAMON record"),
-        ("hello world\n", "-", "say which with --format"),
+        ("{\"a\":1}", "-", "JSON, but no record of DAMON"),
+        ("hello world\n", "-", "Say which it is with --format"),
+        ("5 3 0 0\n", "-", "several numbers without a header"),
+        (
+            "0 1 3 0\n1 2 3 1\n",
+            "-",
+            "several numbers without a header",
+        ),
+        ("1\n2 3 4 5\n", "-", "line 2 is \"2 3 4 5\""),
+        (
+            "1\nl 0x1 1\n",
+            "-",
+            "line 1 looks like plain, and line 2 like address",
+        ),
+        ("\u{feff}{}", "-", "JSON, but no record of DAMON"),
+        (
+            "address,page\n1,2\n",
+            "-",
+            "each of address, page could be the page",
+        ),
         ("", "-", "no references"),
     ] {
         let said = references(text.as_bytes(), name, None)
@@ -293,4 +312,150 @@ fn a_source_that_fails_is_an_error() {
     assert!(error.to_string().contains("on fire"));
     let said = read(&mut Once(None), &|_| {}).unwrap_err().to_string();
     assert!(said.contains("no references"));
+}
+
+/// Bytes of numbers of four bytes each, little end first.
+fn words(numbers: impl IntoIterator<Item = u32>) -> Vec<u8> {
+    numbers.into_iter().flat_map(u32::to_le_bytes).collect()
+}
+
+#[test]
+fn what_is_no_trace_is_refused_and_says_what_it_looks_like() {
+    let floats = (1..5000_u16).flat_map(|n| (f32::from(n) / 7.0).to_le_bytes());
+    let whole_floats = (1..5000_u16).flat_map(|n| f32::from(n).to_le_bytes());
+    let floats_of_eight = (1..5000_u16).flat_map(|n| f64::from(n).to_le_bytes());
+    let addresses = (1..5000_u64).flat_map(|n| (n * 977 % 4096 * 4096).to_le_bytes());
+    let records = (0..5000_u32).flat_map(|n| [n * 977 % 60_000, 1, n % 7]);
+    let kinds = (0..5000_u32).flat_map(|n| [n % 9, 40_000 + n * 31 % 2000]);
+    let short = (0..5000_u32).flat_map(|n| (n as u16 % 200).to_le_bytes());
+    let cases: Vec<(Vec<u8>, &str)> = vec![
+        (b"\x93NUMPY\x01\x00v\x00".to_vec(), "a NumPy array"),
+        (b"BZh91AY&SY".to_vec(), "bunzip2 it first"),
+        (b"PK\x03\x04\x14\x00\x00\x00".to_vec(), "a zip archive"),
+        (b"\xff\xfe1\x00\n\x00".to_vec(), "text in UTF-16"),
+        (b"\x7fELF\x02\x01\x01\x00".to_vec(), "a program"),
+        (floats.collect(), "no page numbers"),
+        (whole_floats.collect(), "floating-point numbers"),
+        (floats_of_eight.collect(), "floating-point numbers"),
+        (addresses.collect(), "or addresses"),
+        (words(records), "records of 3 words"),
+        (words(kinds), "records of 2 words"),
+        (short.collect(), "words of two bytes"),
+        (vec![0; 4096], "zero"),
+        (words(1..4), "12 bytes of no known beginning"),
+    ];
+    for (bytes, says) in cases {
+        let said = references(&bytes, "-", None).err().unwrap().to_string();
+        assert!(said.contains(says), "{says}: {said}");
+        assert!(said.contains("--format, one of"), "{said}");
+    }
+}
+
+#[test]
+fn words_of_four_and_eight_bytes_are_told_apart_in_both_orders() {
+    let numbers: Vec<u32> = (0..4000_u32).map(|n| n * 7919 % 5003 + 1).collect();
+    let expected: Vec<u64> = numbers.iter().copied().map(u64::from).collect();
+    let bytes = |encode: &dyn Fn(u32) -> Vec<u8>| numbers.iter().flat_map(|n| encode(*n)).collect();
+    let all: [Vec<u8>; 4] = [
+        bytes(&|n| n.to_le_bytes().to_vec()),
+        bytes(&|n| n.to_be_bytes().to_vec()),
+        bytes(&|n| u64::from(n).to_le_bytes().to_vec()),
+        bytes(&|n| u64::from(n).to_be_bytes().to_vec()),
+    ];
+    for bytes in all {
+        assert_eq!(references(&bytes, "-", None).unwrap().page, expected);
+    }
+}
+
+#[test]
+fn instructions_of_champsim_are_read_with_their_loads_and_stores() {
+    let mut bytes = Vec::new();
+    for instruction in 0..8_u64 {
+        let mut record = [0_u8; 64];
+        record[..8].copy_from_slice(&(0x40_1000 + 4 * instruction).to_le_bytes());
+        record[8] = u8::from(instruction == 3);
+        record[16..24].copy_from_slice(&(0x7000 * (instruction % 2)).to_le_bytes());
+        record[32..40].copy_from_slice(&0x9000_u64.to_le_bytes());
+        bytes.extend(record);
+    }
+    let all = references(&bytes, "-", None).unwrap();
+    assert_eq!(all.page[..5], [0x401, 9, 0x401, 9, 7]);
+    assert_eq!(
+        all.op[..5],
+        [Op::FETCH, Op::LOAD, Op::FETCH, Op::LOAD, Op::STORE]
+    );
+    assert_eq!(all.time[..5], [0, 0, 1, 1, 1]);
+    assert_eq!(all.page.len(), 8 * 2 + 4);
+}
+
+#[test]
+fn both_versions_of_vscsi_are_read_as_libcachesim_does() {
+    let mut first = Vec::new();
+    let mut second = Vec::new();
+    for request in 0..5_u64 {
+        let command: u16 = if request == 2 { 0x2a } else { 0x28 };
+        let block = (100 * request).to_le_bytes();
+        let time = (5_000_000 + 10 * request).to_le_bytes();
+        let three = [request as u32, 4096, 1].map(u32::to_le_bytes).concat();
+        let command = command.to_le_bytes();
+        first.extend([&three[..], &command, &[0, 1], &block, &time].concat());
+        second.extend([&command[..], &[0, 2], &three, &block, &time, &[0; 8]].concat());
+    }
+    for bytes in [first, second] {
+        let all = references(&bytes, "-", None).unwrap();
+        assert_eq!(all.page, [0, 100, 200, 300, 400]);
+        assert_eq!(all.time, [0, 10_000, 20_000, 30_000, 40_000]);
+        assert_eq!(all.op[1..3], [Op::LOAD, Op::STORE]);
+    }
+}
+
+#[test]
+fn a_csv_has_times_only_where_they_are_wanted_and_disks_apart() {
+    let untimed = Reading {
+        time: false,
+        ..Reading::default()
+    };
+    let read = |text: &str| {
+        let mut batch = Batch::default();
+        let mut source = open(text.as_bytes(), "-", None, untimed).unwrap();
+        source.fill(&mut batch).unwrap();
+        batch.page
+    };
+    let unsorted = "Timestamp,Hostname,DiskNumber,Type,Offset,Size\n9,hm,0,Read,8192,4096\n8,hm,1,Write,8192,512\n";
+    assert_eq!(read(unsorted), [2, 1 << 48 | 2]);
+    assert_eq!(
+        read("\"time\",\"page\"\n\"0.5\",\"1\"\n\"0.1\",\"2\"\n"),
+        [1, 2]
+    );
+    let seconds = references(b"time,page\n0.5,1\n1.25,2\n", "-", None).unwrap();
+    assert_eq!(seconds.time, [500_000_000, 1_250_000_000]);
+    assert_eq!(
+        read("lba,size\n1000,4096\n2000000,8192\n"),
+        [125, 250_000, 250_001]
+    );
+    let own = references(b"version,time,op,size,lbn\n1,5,2a,512,77\n", "-", None).unwrap();
+    assert_eq!((own.page, own.op), (vec![77], vec![Op::STORE]));
+}
+
+#[test]
+fn records_of_libcachesim_are_written_as_they_were_read() {
+    let mut records = Vec::new();
+    for (time, object, size, next) in [
+        (50_u32, 7_u64, 512_u32, 3_i64),
+        (51, 9, 4096, -1),
+        (60, 7, 512, -1),
+    ] {
+        records.extend(time.to_le_bytes());
+        records.extend(object.to_le_bytes());
+        records.extend(size.to_le_bytes());
+        records.extend(next.to_le_bytes());
+    }
+    let reading = Reading {
+        sizes: true,
+        ..Reading::default()
+    };
+    let mut source = open(&records[..], "-", None, reading).unwrap();
+    let mut written = Vec::new();
+    write(&mut *source, Output::OracleGeneral, &mut written).unwrap();
+    assert_eq!(written, records);
 }

@@ -101,6 +101,7 @@ pub const SCENARIOS: &[Scenario] = &[
     workers::FAITHFUL,
     livelock::LIVELOCK,
     database::DATABASE,
+    database::WIKI,
     scan::FILE_CYCLIC,
     scan::FILE_ONCE,
     scan::ANON_CYCLIC,

@@ -122,6 +122,8 @@ pub struct Batch {
     pub op: Vec<Op>,
     /// The task of each.
     pub task: Vec<u16>,
+    /// Bytes of each, where the pages are objects of several sizes.
+    pub size: Vec<u32>,
 }
 
 impl Batch {
@@ -131,6 +133,7 @@ impl Batch {
         self.time.clear();
         self.op.clear();
         self.task.clear();
+        self.size.clear();
     }
 
     /// The number of references.
@@ -153,6 +156,7 @@ impl Batch {
         column(&mut self.time, keep);
         column(&mut self.op, keep);
         column(&mut self.task, keep);
+        column(&mut self.size, keep);
     }
 }
 
@@ -164,6 +168,7 @@ pub struct Loader {
     time: Option<Vec<u64>>,
     op: Option<Vec<Op>>,
     task: Option<Vec<u16>>,
+    size: Option<Vec<u32>>,
 }
 
 impl Loader {
@@ -185,6 +190,7 @@ impl Loader {
         append(&mut self.time, &batch.time, before, batch.len());
         append(&mut self.op, &batch.op, before, batch.len());
         append(&mut self.task, &batch.task, before, batch.len());
+        append(&mut self.size, &batch.size, before, batch.len());
         Ok(())
     }
 
@@ -200,6 +206,7 @@ impl Loader {
             time: self.time.map(Arc::new),
             op: self.op,
             task: self.task,
+            size: self.size,
             next: OnceLock::new(),
             about,
         })
@@ -231,7 +238,7 @@ fn part<T: Copy>(column: Option<&[T]>, range: &Range<usize>) -> Vec<T> {
     }
 }
 
-/// References in order, at least one, by column: 4 B each, and 8, 1 and 2 B where time, op and task
+/// References in order, at least one, by column: 4 B each, and 8, 1, 2 and 4 B where time, op, task and size
 /// are known.
 #[derive(Debug, Clone)]
 pub struct Trace {
@@ -240,6 +247,7 @@ pub struct Trace {
     time: Option<Arc<Vec<u64>>>,
     op: Option<Vec<Op>>,
     task: Option<Vec<u16>>,
+    size: Option<Vec<u32>>,
     next: OnceLock<Arc<Vec<u32>>>,
     /// What is known of the trace as a whole.
     pub about: About,
@@ -267,6 +275,7 @@ impl Trace {
             time: None,
             op: None,
             task: None,
+            size: None,
             next: OnceLock::new(),
             about,
         }
@@ -367,6 +376,11 @@ impl Trace {
         self.task.as_deref()
     }
 
+    /// The bytes of each reference's object.
+    pub fn size(&self) -> Option<&[u32]> {
+        self.size.as_deref()
+    }
+
     /// The columns of at most `most` references, from `from` on.
     pub fn batch(&self, from: usize, most: usize) -> Batch {
         let range = from.min(self.len())..from.saturating_add(most).min(self.len());
@@ -377,6 +391,7 @@ impl Trace {
             time: part(self.time(), &range),
             op: part(self.op(), &range),
             task: part(self.task(), &range),
+            size: part(self.size(), &range),
         }
     }
 
@@ -405,7 +420,7 @@ mod tests {
             page: vec![7, 9, 7],
             time: vec![1, 2, 3],
             op: vec![Op::LOAD; 3],
-            task: Vec::new(),
+            ..Batch::default()
         };
         loader.push(&full).unwrap();
         loader

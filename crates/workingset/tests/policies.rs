@@ -126,15 +126,47 @@ fn beladys_anomaly() {
 }
 
 #[test]
-fn a_capacity_of_zero_or_above_the_footprint_is_refused() {
+fn a_capacity_of_zero_is_refused() {
     let trace = Trace::of(&[1, 2, 3]).unwrap();
-    for capacity in [0, 4] {
-        for spec in POLICIES {
-            let said = spec
-                .run(&trace, capacity, &spec.defaults())
-                .unwrap_err()
-                .to_string();
-            assert!(said.contains("3 different"), "{said}");
+    for spec in POLICIES {
+        let said = spec.run(&trace, 0, &spec.defaults()).unwrap_err();
+        assert!(said.to_string().contains("a page of memory"), "{said}");
+    }
+}
+
+/// What is more than the footprint is never used, so nothing else can come out.
+#[test]
+fn a_capacity_above_the_footprint_has_the_footprints_score() {
+    let pages: Vec<u64> = (0..3000).map(|at| at * at % 211).collect();
+    let trace = Trace::of(&pages).unwrap();
+    let most = trace.pages();
+    for spec in POLICIES {
+        let options = spec.defaults();
+        let whole = spec.run(&trace, most, &options).unwrap();
+        let scores = spec
+            .run_all(&trace, &[most / 2, most, most + 1, 50 * most], &options)
+            .unwrap();
+        let sizes: Vec<usize> = scores.iter().map(|score| score.capacity).collect();
+        assert_eq!(
+            sizes,
+            [most / 2, most, most + 1, 50 * most],
+            "{}",
+            spec.name
+        );
+        assert_eq!(scores[0], spec.run(&trace, most / 2, &options).unwrap());
+        for score in &scores[1..] {
+            assert_eq!(
+                score.misses, whole.misses,
+                "{} at {}",
+                spec.name, score.capacity
+            );
+        }
+        if !spec.variable {
+            assert_eq!(
+                whole.misses, most as u64,
+                "{}: a page is missed once",
+                spec.name
+            );
         }
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     };
     args.replacing.check(&args.output)?;
     let mut source = CountingSource {
-        source: args.input.clone().counting(Counted::Trace).open()?,
+        source: args.input.clone().counting(Counted::Trace).sized().open()?,
         bar: progress::spinner("converting"),
         references: 0,
     };

@@ -65,6 +65,8 @@ struct Row {
     miss_ratio: f64,
     writebacks: Option<u64>,
     mean_size: f64,
+    /// Whether the capacity is above the footprint: what is more than that is never used.
+    above_footprint: bool,
     /// By how much of the capacity the mean size misses it, if a fitted option did not come nearer than a twentieth.
     size_missed_by: Option<f64>,
     options: String,
@@ -78,6 +80,7 @@ impl Row {
             policy: choice.label(),
             miss_ratio: score.miss_ratio(),
             capacity: score.capacity,
+            above_footprint: score.capacity as u64 > score.distinct,
             references: score.references,
             distinct: score.distinct,
             misses: score.misses,
@@ -87,6 +90,17 @@ impl Row {
             options: score.options,
             seconds,
             references_per_second: score.references as f64 / seconds.max(1e-9),
+        }
+    }
+}
+
+impl Row {
+    /// What a table says behind it, explained below.
+    fn mark(&self) -> &'static str {
+        match (self.above_footprint, self.size_missed_by) {
+            (true, _) => " +",
+            (false, Some(_)) => " *",
+            (false, None) => "",
         }
     }
 }
@@ -198,7 +212,14 @@ fn table(out: &mut impl Write, rows: &[Row]) -> Result<()> {
             writebacks,
             row.mean_size,
             row.references_per_second / 1e6,
-            row.size_missed_by.map_or("", |_| " *")
+            row.mark()
+        )?;
+    }
+    if rows.iter().any(|row| row.above_footprint) {
+        writeln!(
+            out,
+            "+ above the footprint: every page is missed once, and what is more than {} pages is never used",
+            rows[0].distinct
         )?;
     }
     for row in rows {
@@ -218,7 +239,7 @@ fn table(out: &mut impl Write, rows: &[Row]) -> Result<()> {
 fn csv(out: &mut impl Write, rows: &[Row]) -> Result<()> {
     writeln!(
         out,
-        "policy,capacity,references,distinct,misses,miss_ratio,writebacks,mean_size,size_missed_by,seconds,references_per_second"
+        "policy,capacity,references,distinct,misses,miss_ratio,writebacks,mean_size,above_footprint,size_missed_by,seconds,references_per_second"
     )?;
     for row in rows {
         let writebacks = row
@@ -231,7 +252,7 @@ fn csv(out: &mut impl Write, rows: &[Row]) -> Result<()> {
             .unwrap_or_default();
         writeln!(
             out,
-            "\"{}\",{},{},{},{},{},{},{},{},{},{}",
+            "\"{}\",{},{},{},{},{},{},{},{},{},{},{}",
             row.policy,
             row.capacity,
             row.references,
@@ -240,6 +261,7 @@ fn csv(out: &mut impl Write, rows: &[Row]) -> Result<()> {
             row.miss_ratio,
             writebacks,
             row.mean_size,
+            row.above_footprint,
             missed_by,
             row.seconds,
             row.references_per_second

@@ -86,9 +86,15 @@ impl Spec {
         match self.all_sizes {
             Some(all_sizes) if capacities.len() > 1 => {
                 for capacity in capacities {
-                    check_capacity(trace, *capacity)?;
+                    check_capacity(*capacity)?;
                 }
-                Ok(all_sizes(trace, capacities))
+                let mut usable: Vec<usize> = capacities
+                    .iter()
+                    .map(|capacity| (*capacity).min(trace.pages()))
+                    .collect();
+                usable.dedup();
+                let scores = all_sizes(trace, &usable);
+                Ok(named(&scores, &usable, capacities))
             }
             _ => {
                 let mut scores = Vec::with_capacity(capacities.len());
@@ -105,15 +111,17 @@ impl Spec {
     /// If the fitted option of a variable policy is not given, it gets the largest value at which
     /// the mean size is at most the capacity.
     ///
-    /// Errors: a capacity of zero or above the footprint, an option out of its range.
+    /// A capacity above the footprint gives the score of the footprint, under its own name: what is more is never used.
+    ///
+    /// Errors: a capacity of zero, an option out of its range.
     pub fn run(&self, trace: &Trace, capacity: usize, options: &Options) -> Result<Score, Error> {
-        check_capacity(trace, capacity)?;
+        check_capacity(capacity)?;
         let setup = Setup {
-            capacity,
+            capacity: capacity.min(trace.pages()),
             trace,
             options,
         };
-        match self.fitted {
+        let score = match self.fitted {
             Some(name) if !options.is_told(name) => {
                 let fitted = drive::fit(self.run, name, &setup)?;
                 (self.run)(&Setup {
@@ -122,7 +130,8 @@ impl Spec {
                 })
             }
             _ => (self.run)(&setup),
-        }
+        };
+        Ok(Score { capacity, ..score? })
     }
 
     /// By how much of the capacity the mean size that a fitted option gave misses it, if that is more than a twentieth: then the
@@ -130,7 +139,8 @@ impl Spec {
     pub fn size_missed_by(&self, options: &Options, score: &Score) -> Option<f64> {
         const TOLERATED: f64 = 0.05;
         let name = self.fitted?;
-        let missed_by = score.mean_size / score.capacity as f64 - 1.0;
+        let usable = (score.capacity as u64).min(score.distinct);
+        let missed_by = score.mean_size / usable as f64 - 1.0;
         let counts = !options.is_told(name) && missed_by.abs() > TOLERATED;
         counts.then_some(missed_by)
     }
@@ -151,14 +161,25 @@ impl Spec {
     }
 }
 
-fn check_capacity(trace: &Trace, capacity: usize) -> Result<(), Error> {
-    if (1..=trace.pages()).contains(&capacity) {
+/// The scores of capacities that were asked for, of which those above the footprint share the last.
+fn named(scores: &[Score], usable: &[usize], capacities: &[usize]) -> Vec<Score> {
+    let mut all = Vec::with_capacity(capacities.len());
+    for capacity in capacities {
+        let at = usable.partition_point(|size| size < capacity);
+        let score = &scores[at.min(scores.len() - 1)];
+        all.push(Score {
+            capacity: *capacity,
+            ..score.clone()
+        });
+    }
+    all
+}
+
+fn check_capacity(capacity: usize) -> Result<(), Error> {
+    if capacity > 0 {
         return Ok(());
     }
-    let pages = trace.pages();
-    Err(Error::Unfit(format!(
-        "{capacity} pages of memory: the trace has {pages} different ones, and what is more would never be used"
-    )))
+    Err(Error::Unfit("a policy needs a page of memory".to_owned()))
 }
 
 impl fmt::Debug for Spec {
