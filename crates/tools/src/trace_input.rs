@@ -17,6 +17,10 @@ pub(crate) struct Input {
     /// Format of the trace [default: found by its content and name]
     #[arg(long, value_name = "FORMAT")]
     format: Option<String>,
+    /// Columns of a table: one of page, key, address, sector, and any of size, sectors, time, op, task, disk, count, each with
+    /// a column's name or number, as in time=1:us,key=2,op=6; also delimiter=tab
+    #[arg(long, value_name = "ROLE=COLUMN,…", conflicts_with = "format")]
+    columns: Option<String>,
     /// Bytes of a page, where the trace has addresses
     #[arg(long, value_name = "SIZE", default_value = "4096")]
     page_size: String,
@@ -115,7 +119,11 @@ impl Input {
     /// Opens the trace; the window and the task have been cut out of it.
     pub(crate) fn open(&self) -> Result<Box<dyn Source>> {
         let name = self.trace.display().to_string();
-        let format = self.format.as_deref().map(Format::named).transpose()?;
+        let format = self
+            .format_told()
+            .as_deref()
+            .map(Format::named)
+            .transpose()?;
         let timed = self.counted() != Counted::References;
         let reading = Reading {
             time: timed,
@@ -136,6 +144,14 @@ impl Input {
             time: timed,
         };
         Ok(traces::part(source, wanted))
+    }
+
+    /// What the format is by the options; `None` if it is to be found.
+    fn format_told(&self) -> Option<String> {
+        match &self.columns {
+            Some(columns) => Some(format!("{}{columns}", traces::COLUMNS)),
+            None => self.format.clone(),
+        }
     }
 
     /// `--page-size`: a number of bytes, or a size with its unit.

@@ -5,17 +5,20 @@ use crate::champsim::ChampSim;
 use crate::columns::Columns;
 use crate::damon::Damon;
 use crate::input::Input;
+use crate::mooncake::Mooncake;
 use crate::oracle::OracleGeneral;
+use crate::presets::Preset;
+use crate::roles::Roles;
 use crate::rows::CsvRows;
 use crate::text::{self, Lines};
 use crate::vscsi::Vscsi;
-use crate::{Error, Reading, Source, ahead, compress, recognise};
+use crate::{Error, Reading, Source, accesses, ahead, compress, recognise};
 use arrow_array::RecordBatchReader;
 use std::io::Read;
 use workingset::{Loader, Trace};
 
 /// A format that can be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Format {
     /// Warmset's page trace in Parquet, or any Parquet file with a page column.
     Parquet,
@@ -31,10 +34,10 @@ pub enum Format {
     Csv,
     /// ARC's `.lis`.
     Arc,
-    /// UMass SPC.
-    Spc,
-    /// MSR Cambridge.
-    Msr,
+    /// A table of a published kind.
+    Preset(Preset),
+    /// A table whose columns the user names.
+    Told(Box<Roles>),
     /// UCSD's data references.
     Address,
     /// DAMON records in JSON.
@@ -53,7 +56,22 @@ pub enum Format {
     Vscsi,
     /// ChampSim's instructions.
     ChampSim,
+    /// Pin's `pinatrace`.
+    Pin,
+    /// Dinero's.
+    Din,
+    /// Ramulator's memory traces.
+    Ramulator,
+    /// Ramulator's processor traces.
+    RamulatorCpu,
+    /// DRAMSim2's.
+    DramSim,
+    /// Mooncake's requests.
+    Mooncake,
 }
+
+/// What comes before the columns that a user names, where a format is asked for.
+pub const COLUMNS: &str = "columns:";
 
 /// All formats: the name of each, and what it is.
 pub const FORMATS: &[(Format, &str, &str)] = &[
@@ -85,7 +103,7 @@ pub const FORMATS: &[(Format, &str, &str)] = &[
     (
         Format::Csv,
         "csv",
-        "comma-separated, with a header: page, or address and size; time, op, task",
+        "a table with a header: page, key, or address and size; time, op, task",
     ),
     (
         Format::Arc,
@@ -93,14 +111,39 @@ pub const FORMATS: &[(Format, &str, &str)] = &[
         "ARC's .lis: first page, number of pages, two numbers more",
     ),
     (
-        Format::Spc,
+        Format::Preset(Preset::Spc),
         "spc",
         "UMass SPC: unit, block, bytes, r or w, seconds",
     ),
     (
-        Format::Msr,
+        Format::Preset(Preset::Msr),
         "msr",
         "MSR Cambridge: ticks, host, disk, Read or Write, offset, bytes, response",
+    ),
+    (
+        Format::Preset(Preset::Twitter),
+        "twitter",
+        "Twitter's caches: seconds, key, bytes of key, of value, client, operation, life",
+    ),
+    (
+        Format::Preset(Preset::Alibaba),
+        "alibaba",
+        "Alibaba's disks: device, R or W, offset, bytes, microseconds",
+    ),
+    (
+        Format::Preset(Preset::Tencent),
+        "tencent",
+        "Tencent's disks: seconds, block, blocks, 0 or 1, volume",
+    ),
+    (
+        Format::Preset(Preset::Ibm),
+        "ibm",
+        "IBM's object store: milliseconds, request, object, bytes",
+    ),
+    (
+        Format::Preset(Preset::Lrb),
+        "lrb",
+        "LRB, webcachesim, AdaptSize: time, object, bytes, features",
     ),
     (
         Format::Address,
@@ -147,14 +190,47 @@ pub const FORMATS: &[(Format, &str, &str)] = &[
         "champsim",
         "ChampSim's instructions of 64 bytes: fetches, loads, stores",
     ),
+    (
+        Format::Pin,
+        "pinatrace",
+        "Pin: instruction, R or W, address",
+    ),
+    (
+        Format::Din,
+        "din",
+        "Dinero: 0, 1 or 2, and an address in hexadecimal",
+    ),
+    (
+        Format::Ramulator,
+        "ramulator",
+        "Ramulator's memory traces: address, R or W",
+    ),
+    (
+        Format::RamulatorCpu,
+        "ramulator-cpu",
+        "Ramulator's processor traces: instructions, load, write-back",
+    ),
+    (
+        Format::DramSim,
+        "dramsim",
+        "DRAMSim2: address, IFETCH, READ or WRITE, cycle",
+    ),
+    (
+        Format::Mooncake,
+        "mooncake",
+        "Mooncake: requests in JSON, with hash_ids",
+    ),
 ];
 
 impl Format {
-    /// The format of this name, in upper or lower case.
+    /// The format of this name, in upper or lower case; `columns:` and what `--columns` says is one, too.
     pub fn named(name: &str) -> Result<Self, Error> {
+        if let Some(roles) = name.strip_prefix(COLUMNS) {
+            return Ok(Self::Told(Box::new(Roles::parse(roles)?)));
+        }
         for (format, known, _) in FORMATS {
             if known.eq_ignore_ascii_case(name) {
-                return Ok(*format);
+                return Ok(format.clone());
             }
         }
         if name.eq_ignore_ascii_case("lirs") {
@@ -167,8 +243,8 @@ impl Format {
     }
 
     /// Its name.
-    pub(crate) fn name(self) -> &'static str {
-        let found = FORMATS.iter().find(|(format, ..)| *format == self);
+    pub(crate) fn name(&self) -> &'static str {
+        let found = FORMATS.iter().find(|(format, ..)| format == self);
         found.map_or("", |(_, name, _)| name)
     }
 
@@ -181,7 +257,7 @@ impl Format {
             .unwrap_or(&lower);
         let ends: &[(&str, Self)] = &[
             (".lis", Self::Arc),
-            (".spc", Self::Spc),
+            (".spc", Self::Preset(Preset::Spc)),
             (".u32", Self::U32),
             (".u32be", Self::U32Be),
             (".u64", Self::U64),
@@ -194,7 +270,7 @@ impl Format {
             return Some(Self::OracleGeneral);
         }
         let found = ends.iter().find(|(end, _)| bare.ends_with(end));
-        found.map(|(_, format)| *format)
+        found.map(|(_, format)| format.clone())
     }
 }
 
@@ -237,8 +313,8 @@ pub fn open<'a>(
         Format::Plain => lines(input, "plain", text::plain),
         Format::Csv => Box::new(CsvRows::named(input, reading)?),
         Format::Arc => lines(input, "arc", text::arc),
-        Format::Spc => Box::new(CsvRows::spc(input, reading)),
-        Format::Msr => Box::new(CsvRows::msr(input, reading)),
+        Format::Preset(preset) => Box::new(CsvRows::preset(input, preset, reading)?),
+        Format::Told(roles) => Box::new(CsvRows::told(input, &roles, reading)?),
         Format::Address => lines(input, "address", text::address),
         Format::Damon => Box::new(Damon::json(input, reading)?),
         Format::DamonText => Box::new(Damon::text(input, reading)),
@@ -248,6 +324,12 @@ pub fn open<'a>(
         Format::U64Be => Box::new(Words::new(input, Word::Big64, reading)),
         Format::Vscsi => Box::new(Vscsi::new(input, reading)?),
         Format::ChampSim => Box::new(ChampSim::new(input, reading)),
+        Format::Pin => lines(input, "pinatrace", accesses::pin),
+        Format::Din => lines(input, "din", accesses::din),
+        Format::Ramulator => lines(input, "ramulator", accesses::ramulator),
+        Format::RamulatorCpu => lines(input, "ramulator-cpu", accesses::ramulator_cpu),
+        Format::DramSim => lines(input, "dramsim", accesses::dramsim),
+        Format::Mooncake => Box::new(Mooncake::new(input, reading)),
     })
 }
 

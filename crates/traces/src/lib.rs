@@ -8,6 +8,7 @@
 //! A reader returns references by the batch and knows its place: an error names the line or the
 //! byte.
 
+mod accesses;
 mod ahead;
 mod arrow_stream;
 mod arrow_tables;
@@ -19,11 +20,14 @@ mod damon;
 mod format;
 mod input;
 pub mod live;
+mod mooncake;
 mod numbers;
 mod oracle;
 mod parquet_file;
 mod part;
+mod presets;
 mod recognise;
+mod roles;
 mod rows;
 mod table;
 mod text;
@@ -31,8 +35,10 @@ mod vscsi;
 mod write;
 
 pub use ahead::ahead;
-pub use format::{FORMATS, Format, open, read, tables};
+pub use format::{COLUMNS, FORMATS, Format, open, read, tables};
 pub use part::{Wanted, part};
+pub use presets::Preset;
+pub use roles::{Column, Roles, Tick, Unit};
 pub use write::{Output, write};
 
 use std::io;

@@ -4,7 +4,8 @@
 //! the lines of a text must agree. What stays open is said, and the user says which it is.
 
 use crate::numbers::{either, quoted, words};
-use crate::{Format, bare, champsim, oracle, rows, vscsi};
+use crate::presets::Preset;
+use crate::{Format, accesses, bare, champsim, mooncake, oracle, rows, vscsi};
 
 /// Lines of a text that must agree. More cost time at each start; fewer let a mixed file pass.
 const LINES: usize = 64;
@@ -81,9 +82,9 @@ fn text(head: &[u8], whole: bool) -> Result<Format, String> {
             Line::Empty => continue,
             Line::Json => return json(head),
             Line::Shows(Format::Csv) => return Ok(Format::Csv),
-            Line::Shows(format) => match first {
+            Line::Shows(format) => match &first {
                 None => first = Some((line, format)),
-                Some((_, before)) if before == format => {}
+                Some((_, before)) if *before == format => {}
                 // A program prints beside a recording of lackey or perf.
                 Some((_, Format::Lackey | Format::DamonText)) => {}
                 Some((at, before)) => {
@@ -106,7 +107,7 @@ fn text(head: &[u8], whole: bool) -> Result<Format, String> {
         (Some((_, format)), []) => Ok(format),
         (None, lines) if is_arc(lines) => Ok(Format::Arc),
         (_, [(line, text), ..]) => Err(format!(
-            "line {line} is {}: several numbers without a header, and which of them is the page is not said",
+            "line {line} is {}: several numbers without a header. Say which of them is the page with --columns page=1, or with address, sector or key",
             quoted(text)
         )),
         (None, []) => {
@@ -121,7 +122,7 @@ enum Line {
     /// Nothing, or a comment.
     Empty,
     Shows(Format),
-    /// Four numbers, as ARC's traces have them, and others.
+    /// Several numbers: ARC's traces have four.
     Numbers,
     Json,
     /// Maybe the output of a program.
@@ -147,12 +148,18 @@ fn of_line(line: &[u8]) -> Line {
             Line::Shows(Format::DamonText)
         }
         _ if rows::is_header(line) => Line::Shows(Format::Csv),
-        _ if rows::is_msr(&fields) => Line::Shows(Format::Msr),
-        _ if rows::is_spc(&fields) => Line::Shows(Format::Spc),
+        _ if rows::is_msr(&fields) => Line::Shows(Format::Preset(Preset::Msr)),
+        _ if rows::is_spc(&fields) => Line::Shows(Format::Preset(Preset::Spc)),
+        _ if rows::is_alibaba(&fields) => Line::Shows(Format::Preset(Preset::Alibaba)),
+        _ if rows::is_twitter(&fields) => Line::Shows(Format::Preset(Preset::Twitter)),
         (_, [b"l" | b"s", address, ..]) if address.starts_with(b"0x") => {
             Line::Shows(Format::Address)
         }
-        (_, [_, _, _, _]) if words.iter().all(|word| is_number(word)) => Line::Numbers,
+        (_, words) if accesses::is_pin(words) => Line::Shows(Format::Pin),
+        (_, words) if accesses::is_ramulator(words) => Line::Shows(Format::Ramulator),
+        (_, words) if accesses::is_dramsim(words) => Line::Shows(Format::DramSim),
+        (_, [_, _, ..]) if words.iter().all(|word| is_number(word)) => Line::Numbers,
+        _ if fields.len() > 1 && fields.iter().all(|field| is_number(field)) => Line::Numbers,
         (_, [word]) if is_number(word) || *word == b"*" => Line::Shows(Format::Plain),
         // A negative number: the reader of plain traces says with its line what is wrong.
         (_, [word]) if word.starts_with(b"-") => Line::Shows(Format::Plain),
@@ -178,15 +185,20 @@ fn is_arc(lines: &[(usize, &[u8])]) -> bool {
     lines.len() >= 2
 }
 
-/// Of JSON, DAMON's records alone are read: a list of records with snapshots.
+/// Of JSON, DAMON's records are read, a list of records with snapshots, and Mooncake's requests.
 fn json(head: &[u8]) -> Result<Format, String> {
     let start = &head[..head.len().min(4096)];
     let has = |word: &[u8]| memchr::memmem::find(start, word).is_some();
     if has(b"\"snapshots\"") || has(b"\"kdamond_idx\"") || has(b"\"target_id\"") {
         return Ok(Format::Damon);
     }
+    if mooncake::looks_like(head) {
+        return Ok(Format::Mooncake);
+    }
     let shown = quoted(&head[..head.len().min(40)]);
-    Err(format!("this is JSON, but no record of DAMON: {shown}"))
+    Err(format!(
+        "this is JSON, but no record of DAMON and no request of Mooncake: {shown}"
+    ))
 }
 
 fn binary(head: &[u8], whole: bool) -> Result<Format, String> {

@@ -33,7 +33,7 @@ impl<'a> Lines<'a> {
     ) -> Self {
         let clock = match format {
             "lackey" if reading.bytes => Clock::InstructionBytes,
-            "lackey" | "address" => Clock::Instructions,
+            "lackey" | "address" | "ramulator-cpu" => Clock::Instructions,
             _ => Clock::References,
         };
         Self {
@@ -48,6 +48,30 @@ impl<'a> Lines<'a> {
             references: 0,
             line: Vec::new(),
         }
+    }
+}
+
+impl Lines<'_> {
+    /// A use of the page at an address, of a format without times.
+    pub(crate) fn used(&self, address: u64, op: Op, batch: &mut Batch) {
+        batch.page.push(address >> self.shift);
+        batch.op.push(op);
+    }
+
+    /// A use at the present time.
+    pub(crate) fn used_now(&self, address: u64, op: Op, batch: &mut Batch) {
+        self.used(address, op, batch);
+        batch.time.push(self.now);
+    }
+
+    /// So much time goes by.
+    pub(crate) fn wait(&mut self, time: u64) {
+        self.now = self.now.saturating_add(time);
+    }
+
+    /// A line was no reference.
+    pub(crate) fn pass_over(&mut self) {
+        self.passed += 1;
     }
 }
 

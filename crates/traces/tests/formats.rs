@@ -117,7 +117,13 @@ fn what_is_wrong_is_named_with_its_place() {
         ),
         ("{\"a\":1}", "-", "JSON, but no record of DAMON"),
         ("hello world\n", "-", "Say which it is with --format"),
-        ("5 3 0 0\n", "-", "several numbers without a header"),
+        (
+            "5 3 0 0\n",
+            "-",
+            "several numbers without a header. Say which",
+        ),
+        ("109 26 1\n139 3 2\n", "-", "with --columns page=1"),
+        ("1538323200,12910952,128,0,1063\n", "-", "several numbers"),
         (
             "0 1 3 0\n1 2 3 1\n",
             "-",
@@ -133,7 +139,7 @@ fn what_is_wrong_is_named_with_its_place() {
         (
             "address,page\n1,2\n",
             "-",
-            "each of address, page could be the page",
+            "each of address, page could be the page. Say which with --columns page=address",
         ),
         ("", "-", "no references"),
     ] {
@@ -277,7 +283,7 @@ proptest! {
     #[test]
     fn no_bytes_make_a_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..600), cut in any::<prop::sample::Index>()) {
         for (format, name, _) in FORMATS {
-            let _ = references(&bytes, name, Some(*format));
+            let _ = references(&bytes, name, Some(format.clone()));
         }
         let _ = references(&bytes, "-", None);
         let batch = Batch { page: vec![1, 2, 3, 3], ..Batch::default() };
@@ -293,7 +299,7 @@ proptest! {
     #[test]
     fn no_text_makes_a_reader_panic(text in "[0-9a-fx ,.:*\\-lsILSM\n]{0,300}") {
         for (format, name, _) in FORMATS {
-            let _ = references(text.as_bytes(), name, Some(*format));
+            let _ = references(text.as_bytes(), name, Some(format.clone()));
         }
     }
 }
@@ -458,4 +464,132 @@ fn records_of_libcachesim_are_written_as_they_were_read() {
     let mut written = Vec::new();
     write(&mut *source, Output::OracleGeneral, &mut written).unwrap();
     assert_eq!(written, records);
+}
+
+#[test]
+fn tables_that_people_have_are_read() {
+    let told = |text: &str, format: &str| {
+        references(text.as_bytes(), "-", Some(Format::named(format).unwrap())).unwrap()
+    };
+    let twitter =
+        "0,q:q:1:8WT,17,213,27,get,0\n0,q:q:1:8WT,17,213,27,set,0\n1,yDqF:3q,27,27,5,gets,0\n";
+    let all = references(twitter.as_bytes(), "-", None).unwrap();
+    assert_eq!(all.page, [0, 0, 1]);
+    assert_eq!(all.op, [Op::LOAD, Op::STORE, Op::LOAD]);
+    assert_eq!(all.time, [0, 0, 1_000_000_000]);
+    let alibaba = "419,W,8192,16384,1577808144360767\n725,R,0,512,1577808144360813\n";
+    let all = references(alibaba.as_bytes(), "-", None).unwrap();
+    let disk = 419 << 48;
+    assert_eq!(
+        all.page,
+        [disk | 2, disk | 3, disk | 4, disk | 5, 725 << 48]
+    );
+    assert_eq!(all.time[4], 46_000);
+    let all = told("1538323200,12910952,128,0,1063\n", "tencent");
+    assert_eq!(all.page.len(), 16);
+    assert_eq!(all.page[0], 1063 << 48 | 12_910_952 / 8);
+    let all = told("109 26 1\n139 3 2 0.5\n158 26 2\n", "lrb");
+    assert_eq!(all.page, [26, 3, 26]);
+    let ibm = "1219008 REST.PUT.OBJECT 8d4fcda3d675bac9 1056\n1221974 REST.HEAD.OBJECT 39d177fb735ac5df 528\n1232437 REST.HEAD.OBJECT 8d4fcda3d675bac9 1056\n";
+    let all = told(ibm, "ibm");
+    assert_eq!(
+        (all.page, all.op[0], all.op[1]),
+        (vec![0, 1, 0], Op::STORE, Op::LOAD)
+    );
+    let cachelib = "key,op,size,op_count,key_size\n1668,GET,82,2,35\nabc,SET,5,1,3\n";
+    let said = references(cachelib.as_bytes(), "-", None)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        said.contains("line 3: \"abc\"") && said.contains("--columns key="),
+        "{said}"
+    );
+    let cachelib = "key,op,size,op_count,key_size\nx1668,GET,82,2,35\nabc,SET,5,1,3\n";
+    assert_eq!(
+        references(cachelib.as_bytes(), "-", None).unwrap().page,
+        [0, 0, 1]
+    );
+    let wikimedia = "relative_unix\thashed_host_path_query\timage_type\tresponse_size\ttime_firstbyte\n0\t38da\tjpeg\t9\t0.01\n";
+    let wikimedia = wikimedia.to_owned() + "5\tb\tpng\t8\t0.2\n5\t38da\tjpeg\t9\t0.3\n";
+    assert_eq!(
+        references(wikimedia.as_bytes(), "-", None).unwrap().page,
+        [0, 1, 0]
+    );
+}
+
+#[test]
+fn columns_are_named_by_the_user() {
+    let told = |columns: &str, text: &str| {
+        let format = Format::named(&format!("columns:{columns}")).unwrap();
+        references(text.as_bytes(), "-", Some(format))
+    };
+    let all = told("page=3,time=1:ms,count=2", "5 2 9 x\n6 1 8 y\n").unwrap();
+    assert_eq!(
+        (all.page, all.time),
+        (vec![9, 9, 8], vec![5_000_000, 5_000_000, 6_000_000])
+    );
+    let all = told("key=Url,op=how", "How;Url\nget;/a b\nput;/c\nget;/a b\n").unwrap();
+    assert_eq!(all.page, [0, 1, 0]);
+    assert_eq!(all.op, [Op::LOAD, Op::STORE, Op::LOAD]);
+    // A header is passed over where numbers are told by their place.
+    assert_eq!(told("page=1", "number\n7\n").unwrap().page, [7]);
+    assert_eq!(told("page=1", "6\n7\n").unwrap().page, [6, 7]);
+    let all = told("sector=2,sectors=3,disk=1", "0 8 16\n1 8 8\n").unwrap();
+    assert_eq!(all.page, [1, 2, 1 << 48 | 1]);
+    let said = told("page=Page", "time,key\n1,2\n")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        said.contains("no column is called Page; there are time, key"),
+        "{said}"
+    );
+    let said = told("page=2", "1\n").unwrap_err().to_string();
+    assert!(said.contains("a number is missing"), "{said}");
+}
+
+#[test]
+fn accesses_of_simulators_and_tools_are_read() {
+    let all = references(
+        b"0x7f3b2c401234: R 0x7ffee4bff6e8\n0x7f3b2c401237: W 0x1008\n#eof\n",
+        "-",
+        None,
+    )
+    .unwrap();
+    assert_eq!((all.page[1], all.op), (1, vec![Op::LOAD, Op::STORE]));
+    let all = references(b"0x12345680 R\n0x2000 W\n", "-", None).unwrap();
+    assert_eq!(all.page, [0x12345, 2]);
+    let all = references(
+        b"0x2000D5C0 IFETCH  30\n0x1FF96FC0 WRITE   160\n0x0 BOFF 170\n",
+        "-",
+        None,
+    )
+    .unwrap();
+    assert_eq!(
+        (all.page, all.op),
+        (vec![0x2000d, 0x1ff96], vec![Op::FETCH, Op::STORE])
+    );
+    let told = |text: &str, format: &str| {
+        references(text.as_bytes(), "-", Some(Format::named(format).unwrap()))
+    };
+    let all = told("0 1fc8\n1 1fd0\n2 40003c\n4 0\n", "din").unwrap();
+    assert_eq!(
+        (all.page, all.op),
+        (vec![1, 1, 0x400], vec![Op::LOAD, Op::STORE, Op::FETCH])
+    );
+    let all = told("3 4096\n8 8192 12288\n", "ramulator-cpu").unwrap();
+    assert_eq!((all.page, all.time), (vec![1, 2, 3], vec![3, 12, 12]));
+    let said = told("5 1fc8\n", "din").unwrap_err().to_string();
+    assert!(said.contains("no label of din"), "{said}");
+    let all = references(
+        br#"{"timestamp": 3, "input_length": 9, "output_length": 5, "hash_ids": [0, 7]}
+{"timestamp": 4, "input_length": 9, "output_length": 5, "hash_ids": [0]}
+"#,
+        "-",
+        None,
+    )
+    .unwrap();
+    assert_eq!(
+        (all.page, all.time),
+        (vec![0, 7, 0], vec![3_000_000, 3_000_000, 4_000_000])
+    );
 }

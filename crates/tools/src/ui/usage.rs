@@ -11,7 +11,7 @@ pub(crate) const EXAMPLES: &Examples = &[
     ]),
     ("curve", &[("warmset curve app.parquet --of lru,ws,opt --plot curve.svg", "lifetime at every size, as a picture")]),
     ("together", &[("warmset together a.parquet --with b.parquet -m 50%", "two programs in half of what they use")]),
-    ("convert", &[("warmset convert lackey.txt.zst trace.parquet", "from any of eighteen formats")]),
+    ("convert", &[("warmset convert lackey.txt.zst trace.parquet", "from any of over two dozen formats")]),
     ("synth", &[("warmset synth zipf:pages=100000 -n 1000000 --to plain > zipf.txt", "a million references, skewed")]),
     ("policies", &[("warmset policies", "all of them, with their sources")]),
     ("sweep", &[
