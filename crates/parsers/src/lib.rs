@@ -104,7 +104,9 @@ pub fn reads_a_trace(bytes: &[u8], most: usize) -> bool {
     let Some((first, rest)) = bytes.split_first() else {
         return false;
     };
-    let format = FORMATS.get(usize::from(*first)).map(|format| format.0);
+    let format = FORMATS
+        .get(usize::from(*first))
+        .map(|format| format.0.clone());
     let Ok(mut source) = open(rest, "input", format, Reading::default()) else {
         return false;
     };

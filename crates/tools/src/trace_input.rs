@@ -1,5 +1,6 @@
 //! A reference trace named on the command line.
 
+use crate::read_note::{Noting, ReadNote};
 use crate::ui::progress;
 use anyhow::{Context as _, Result, bail};
 use std::fs::File;
@@ -36,6 +37,9 @@ pub(crate) struct Input {
     /// Only the references of this task
     #[arg(long, value_name = "NUMBER")]
     task: Option<u16>,
+    /// Do not say on standard error what was read
+    #[arg(long)]
+    quiet: bool,
     /// Whether sizes of objects are wanted.
     #[arg(skip)]
     sizes: bool,
@@ -53,18 +57,29 @@ pub(crate) enum Counted {
 }
 
 impl Input {
-    /// Reads the whole trace into memory.
+    /// Reads the whole trace into memory, and says what was read.
     pub(crate) fn load(&self) -> Result<Trace> {
+        let (trace, _) = self.load_noted()?;
+        Ok(trace)
+    }
+
+    /// The same, and what was said.
+    pub(crate) fn load_noted(&self) -> Result<(Trace, ReadNote)> {
         let name = self.trace.display().to_string();
         let bar = progress::spinner(&format!("reading {name}"));
-        let mut source = self.open()?;
+        let mut source = self.noting(false)?;
         let show = |references: usize| bar.set_position(references as u64);
-        let trace = traces::read(&mut *source, &show).with_context(|| name.clone())?;
+        let trace = traces::read(&mut source, &show).with_context(|| name.clone())?;
         bar.finish_and_clear();
+        let mut note = source.note;
+        note.end(&trace.about, Some(trace.pages()));
+        if !self.quiet {
+            note.say();
+        }
         if self.counted() != Counted::References && trace.time().is_none() {
             bail!("{name}: the trace has no times: leave out --clock trace");
         }
-        Ok(trace)
+        Ok((trace, note))
     }
 
     /// The same options for another trace.
@@ -116,8 +131,12 @@ impl Input {
         self.trace == Path::new("-")
     }
 
-    /// Opens the trace; the window and the task have been cut out of it.
+    /// Opens the trace; the window and the task have been cut out of it. At its end it says what was read.
     pub(crate) fn open(&self) -> Result<Box<dyn Source>> {
+        Ok(Box::new(self.noting(!self.quiet)?))
+    }
+
+    fn noting(&self, says_it: bool) -> Result<Noting> {
         let name = self.trace.display().to_string();
         let format = self
             .format_told()
@@ -143,7 +162,21 @@ impl Input {
             task: self.task,
             time: timed,
         };
-        Ok(traces::part(source, wanted))
+        Ok(Noting {
+            source: traces::part(source, wanted),
+            note: ReadNote::begin(&name, self.how_found(&name)),
+            says_it,
+        })
+    }
+
+    fn how_found(&self, name: &str) -> &'static str {
+        if self.format.is_some() || self.columns.is_some() {
+            "as told"
+        } else if Format::by_name(name).is_some() {
+            "by its name"
+        } else {
+            "by its content"
+        }
     }
 
     /// What the format is by the options; `None` if it is to be found.

@@ -73,7 +73,7 @@ pub enum Format {
 /// What comes before the columns that a user names, where a format is asked for.
 pub const COLUMNS: &str = "columns:";
 
-/// All formats: the name of each, and what it is.
+/// All formats: the name of each, and what it is. A new one comes last: kept inputs of the fuzzers name a format by its place.
 pub const FORMATS: &[(Format, &str, &str)] = &[
     (
         Format::Parquet,
@@ -119,31 +119,6 @@ pub const FORMATS: &[(Format, &str, &str)] = &[
         Format::Preset(Preset::Msr),
         "msr",
         "MSR Cambridge: ticks, host, disk, Read or Write, offset, bytes, response",
-    ),
-    (
-        Format::Preset(Preset::Twitter),
-        "twitter",
-        "Twitter's caches: seconds, key, bytes of key, of value, client, operation, life",
-    ),
-    (
-        Format::Preset(Preset::Alibaba),
-        "alibaba",
-        "Alibaba's disks: device, R or W, offset, bytes, microseconds",
-    ),
-    (
-        Format::Preset(Preset::Tencent),
-        "tencent",
-        "Tencent's disks: seconds, block, blocks, 0 or 1, volume",
-    ),
-    (
-        Format::Preset(Preset::Ibm),
-        "ibm",
-        "IBM's object store: milliseconds, request, object, bytes",
-    ),
-    (
-        Format::Preset(Preset::Lrb),
-        "lrb",
-        "LRB, webcachesim, AdaptSize: time, object, bytes, features",
     ),
     (
         Format::Address,
@@ -220,6 +195,31 @@ pub const FORMATS: &[(Format, &str, &str)] = &[
         "mooncake",
         "Mooncake: requests in JSON, with hash_ids",
     ),
+    (
+        Format::Preset(Preset::Twitter),
+        "twitter",
+        "Twitter's caches: seconds, key, bytes of key, of value, client, operation, life",
+    ),
+    (
+        Format::Preset(Preset::Alibaba),
+        "alibaba",
+        "Alibaba's disks: device, R or W, offset, bytes, microseconds",
+    ),
+    (
+        Format::Preset(Preset::Tencent),
+        "tencent",
+        "Tencent's disks: seconds, block, blocks, 0 or 1, volume",
+    ),
+    (
+        Format::Preset(Preset::Ibm),
+        "ibm",
+        "IBM's object store: milliseconds, request, object, bytes",
+    ),
+    (
+        Format::Preset(Preset::Lrb),
+        "lrb",
+        "LRB, webcachesim, AdaptSize: time, object, bytes, features",
+    ),
 ];
 
 impl Format {
@@ -249,7 +249,7 @@ impl Format {
     }
 
     /// The format that a file's name ends in, under the ending of a compression.
-    fn by_name(name: &str) -> Option<Self> {
+    pub fn by_name(name: &str) -> Option<Self> {
         let lower = name.to_ascii_lowercase();
         let bare = [".gz", ".xz", ".zst", ".zstd"]
             .iter()

@@ -39,6 +39,7 @@ pub use format::{COLUMNS, FORMATS, Format, open, read, tables};
 pub use part::{Wanted, part};
 pub use presets::Preset;
 pub use roles::{Column, Roles, Tick, Unit};
+pub use rows::{COLUMNS_IGNORED, COLUMNS_USED};
 pub use write::{Output, write};
 
 use std::io;
@@ -94,6 +95,7 @@ impl Source for Synth {
 pub const BATCH: usize = 1 << 14;
 
 /// How to read.
+#[allow(clippy::struct_excessive_bools, reason = "each is asked for by itself")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
     /// Bytes of a page, where the format has addresses: a power of two.

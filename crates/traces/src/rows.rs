@@ -43,6 +43,8 @@ pub(crate) struct CsvRows<'a> {
     /// The row is to be read again: it was looked at.
     is_pending: bool,
     places: Places,
+    /// The names of its columns, if it has a header.
+    names: Vec<String>,
     format: &'static str,
     /// Requests of disks are recorded when they complete, so a little out of order, and begin at any time.
     of_disks: bool,
@@ -55,6 +57,11 @@ pub(crate) struct CsvRows<'a> {
     first: Option<u64>,
 }
 
+/// The reader's note of what a table's columns were taken for.
+pub const COLUMNS_USED: &str = "columns";
+/// The reader's note of columns that were not used.
+pub const COLUMNS_IGNORED: &str = "columns not used";
+
 /// The most pages of one row, 4 GiB of 4 KiB pages, and the most uses: a larger number is an error in the trace.
 const LONGEST: u64 = 1 << 20;
 
@@ -65,7 +72,9 @@ impl<'a> CsvRows<'a> {
         let mut rows = reader(input, true, delimiter);
         let names = header_of(&mut rows)?;
         let places = places_of_header(&names)?;
-        Ok(Self::new(rows, places, "csv", reading))
+        let mut table = Self::new(rows, places, "csv", reading);
+        table.names = names;
+        Ok(table)
     }
 
     /// A table of a published kind.
@@ -105,6 +114,7 @@ impl<'a> CsvRows<'a> {
         };
         let places = places(roles, &names)?;
         let mut table = Self::new(rows, places, "csv", reading);
+        table.names = names;
         if !has_header {
             table.pass_over_header()?;
         }
@@ -122,6 +132,7 @@ impl<'a> CsvRows<'a> {
             row: ByteRecord::new(),
             is_pending: false,
             places,
+            names: Vec::new(),
             format,
             of_disks: false,
             reading,
@@ -154,6 +165,52 @@ impl<'a> CsvRows<'a> {
         let has_point = time.is_some_and(|(at, _)| nanoseconds(self.field(at)).is_ok());
         self.is_pending = !is_header || has_point;
         Ok(())
+    }
+
+    /// What each column was taken for, and which were not used.
+    fn notes(&self) -> Vec<(String, String)> {
+        let places = &self.places;
+        let used = match places.unit {
+            Unit::Pages => "page",
+            Unit::Bytes => "address",
+            Unit::Sectors => "sector",
+            Unit::Keys | Unit::NumbersOrKeys => "key",
+        };
+        let wanted_time = places.time.filter(|_| self.reading.time);
+        let roles = [
+            (used, Some(places.page)),
+            ("size", places.size.map(|(at, _)| at)),
+            ("time", wanted_time.map(|(at, _)| at)),
+            ("op", places.op),
+            ("task", places.task),
+            ("disk", places.disk),
+            ("count", places.count),
+        ];
+        let mut taken = Vec::new();
+        for (role, at) in roles {
+            if let Some(at) = at {
+                taken.push(format!("{role}={}", self.column_name(at)));
+            }
+        }
+        let mut notes = vec![(COLUMNS_USED.to_owned(), taken.join(" "))];
+        let width = self.row.len().max(self.names.len());
+        let is_used = |at: &usize| roles.iter().any(|(_, place)| *place == Some(*at));
+        let ignored: Vec<String> = (0..width)
+            .filter(|at| !is_used(at))
+            .map(|at| self.column_name(at))
+            .collect();
+        if !ignored.is_empty() {
+            notes.push((COLUMNS_IGNORED.to_owned(), ignored.join(" ")));
+        }
+        notes
+    }
+
+    /// A column's name in the header, or its number.
+    fn column_name(&self, at: usize) -> String {
+        self.names
+            .get(at)
+            .cloned()
+            .unwrap_or_else(|| (at + 1).to_string())
     }
 
     /// Reads the next row; false at the end.
@@ -324,6 +381,7 @@ impl Source for CsvRows<'_> {
             format: self.format.to_owned(),
             page_size: self.reading.page_size,
             clock,
+            parameters: self.notes(),
             ..About::default()
         }
     }

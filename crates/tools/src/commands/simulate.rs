@@ -1,5 +1,6 @@
 //! `warmset simulate`: the misses of each policy at each size of memory.
 
+use crate::read_note::ReadNote;
 use crate::trace_input::Input;
 use crate::ui::atomic_file::Replacing;
 use crate::ui::{Context, Form, json_line, plot, progress};
@@ -94,6 +95,14 @@ impl Row {
     }
 }
 
+/// A result, and what was read for it.
+#[derive(Serialize)]
+struct Noted<'r> {
+    #[serde(flatten)]
+    row: &'r Row,
+    trace: &'r ReadNote,
+}
+
 impl Row {
     /// What a table says behind it, explained below.
     fn mark(&self) -> &'static str {
@@ -110,14 +119,16 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         args.replacing.check(path)?;
     }
     let choices = Choice::list(&args.policies)?;
-    let trace = args.input.load()?;
+    let (trace, note) = args.input.load_noted()?;
     let capacities = capacity::of_trace(&args.capacities, &trace)?;
     let rows = rows(args, &trace, &choices, &capacities)?;
     if let Some(path) = &args.plot {
         draw(path, &rows)?;
     }
     match (context.form, args.csv) {
-        (Form::Json, _) => rows.iter().try_for_each(|row| json_line(out, row))?,
+        (Form::Json, _) => rows
+            .iter()
+            .try_for_each(|row| json_line(out, &Noted { row, trace: &note }))?,
         (_, true) => csv(out, &rows)?,
         _ => table(out, &rows)?,
     }
