@@ -509,3 +509,28 @@ fn a_capacity_above_the_footprint_is_marked_and_no_error() {
     );
     assert!(said.contains("more than 4 pages is never used"), "{said}");
 }
+
+/// DAMON's records have no order within a look: a policy's misses would be of an order that never was.
+#[test]
+fn looks_at_a_program_are_refused_by_what_needs_an_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("damon.json");
+    let record = r#"[{"target_id":0,"snapshots":[
+        {"end_time":5000000,"regions":[{"start":4096,"end":40960,"nr_accesses":3}]},
+        {"end_time":9000000,"regions":[{"start":4096,"end":20480,"nr_accesses":3}]}]}]"#;
+    fs::write(&trace, record).unwrap();
+    let trace = trace.display().to_string();
+    for arguments in [
+        &["simulate", &trace, "-c", "2"][..],
+        &["curve", &trace, "--of", "lru"],
+        &["together", &trace, "--with", &trace, "-m", "50%"],
+    ] {
+        let said = complaint(arguments);
+        assert!(
+            said.contains("needs the order of uses"),
+            "{arguments:?}: {said}"
+        );
+    }
+    let window = said(&["curve", &trace, "--of", "ws", "--clock", "trace"]);
+    assert!(window.contains("ws"), "{window}");
+}

@@ -110,6 +110,18 @@ pub(crate) fn demand_window(theta: u64, resolution: Option<u64>) -> Result<(), E
     }
 }
 
+/// Errors: a trace of looks at a program, from which what is asked for cannot be known. Which pages were used between two looks
+/// is known, and in what order is not: misses would be of an order that never was.
+pub fn demand_order(about: &About, what: &str) -> Result<(), Error> {
+    if about.visibility == Visibility::Scans {
+        return Err(Error::Unfit(format!(
+            "{what} needs the order of uses, and this trace has looks at a program, as DAMON's: which pages were used between two of \
+             them, in no order. analyze and curve --of ws say what it can tell"
+        )));
+    }
+    Ok(())
+}
+
 /// References by column, to be put into a [`Trace`]. A column other than `page` is empty if it is
 /// not known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

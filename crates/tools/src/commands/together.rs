@@ -14,6 +14,7 @@ use workingset::engine::{
     Global, Local, Machine, Memory, Outcome, Pressure, Process, Rule, Target, run as simulate,
 };
 use workingset::frames::{ActiveInactive, Clock, Floors, Frames, Generations, Lru, Tuning};
+use workingset::trace::demand_order;
 
 /// The managers, for the end of the long help.
 const MANAGERS: &str = "\
@@ -91,6 +92,9 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         .iter()
         .map(Input::load)
         .collect::<Result<Vec<Trace>>>()?;
+    for trace in &traces {
+        demand_order(&trace.about, "together")?;
+    }
     let processes: Vec<Process<'_>> = traces
         .iter()
         .zip(&inputs)

@@ -130,6 +130,7 @@ impl Lifetime {
     /// LRU has a point at every size. The working set and VMIN have one at every window from the trace's resolution on, unless
     /// an option is given. Any other policy is run at `points` sizes, at least two.
     pub fn of(trace: &Trace, timed: bool, choice: &Choice, points: usize) -> Result<Self, Error> {
+        choice.spec.check_order(trace)?;
         let told = !choice.options.told().is_empty();
         match choice.spec.name {
             "lru" => Ok(Self::of_lru(&MissCurve::of(trace), trace.span(timed))),

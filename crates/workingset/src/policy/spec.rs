@@ -3,6 +3,7 @@
 use super::drive::{self, Score, Step};
 use super::interface::{Policy, Setup};
 use super::options::{OptionSpec, Options};
+use crate::trace::demand_order;
 use crate::{Error, Trace};
 use std::fmt;
 
@@ -85,6 +86,7 @@ impl Spec {
     ) -> Result<Vec<Score>, Error> {
         match self.all_sizes {
             Some(all_sizes) if capacities.len() > 1 => {
+                self.check_order(trace)?;
                 for capacity in capacities {
                     check_capacity(*capacity)?;
                 }
@@ -116,6 +118,7 @@ impl Spec {
     /// Errors: a capacity of zero, an option out of its range.
     pub fn run(&self, trace: &Trace, capacity: usize, options: &Options) -> Result<Score, Error> {
         check_capacity(capacity)?;
+        self.check_order(trace)?;
         let setup = Setup {
             capacity: capacity.min(trace.pages()),
             trace,
@@ -132,6 +135,14 @@ impl Spec {
             _ => (self.run)(&setup),
         };
         Ok(Score { capacity, ..score? })
+    }
+
+    /// Errors: uses without an order, of which only the working set of a window longer than a look can be known.
+    pub(crate) fn check_order(&self, trace: &Trace) -> Result<(), Error> {
+        if matches!(self.name, "ws" | "vmin") {
+            return Ok(());
+        }
+        demand_order(&trace.about, self.name)
     }
 
     /// By how much of the capacity the mean size that a fitted option gave misses it, if that is more than a twentieth: then the
