@@ -90,14 +90,16 @@ table idle idle --arms none,warmset --reps 3
 # The guards that a user would install instead, and the packaged default.
 guards=none,earlyoom,nohang,protect
 short="--warm-up 10 --load 60 --calm 10"
+# Until a hog has filled some GiB under the translator.
+long="--warm-up 10 --load 240 --calm 10"
 # The founding demonstration: as its page has it, and harder; by what a user would install, and on machines of other sizes.
 rows demonstration <<RUNS
 three-workers:faithful --arms $guards,warmset --reps 3 --memory 256M --lru mglru --swap none $short
 three-workers --arms $guards,warmset --reps 3 --memory 256M --lru mglru --swap none $short
 RUNS
 rows demonstration-sizes <<RUNS
-three-workers:faithful --arms none,protect --reps 1 --memory 1G,2G,4G --cpus 2 --lru mglru --swap none $short
-three-workers --arms none,protect --reps 1 --memory 1G,2G --cpus 2 --lru mglru --swap none $short
+three-workers --arms none,protect --reps 1 --memory 1G,2G,4G --cpus 2 --lru mglru --swap none $long
+three-workers:faithful --arms none,protect --reps 1 --memory 1G --cpus 2 --lru mglru --swap none $long
 RUNS
 # A machine that stands: le9uo's second claim.
 table livelock livelock --arms $guards,warmset --reps 1 --kernel 6.1,6.12 --lru mglru,classic --memory 512M

@@ -42,7 +42,7 @@ pub(super) fn messages(words: &Words<'_>) -> Result<()> {
     out.every(PERIOD_MS, |_| {
         for (name, size) in SIZES {
             for _ in 0..count {
-                send(&out, &sender, &to, name, &content[..size])?;
+                send(&out, &sender, to, name, &content[..size])?;
             }
         }
         sleep_until(now() + UNREAD_MS, out.window.until);
@@ -60,12 +60,12 @@ fn socket() -> Result<OwnedFd> {
 fn send(
     out: &Out,
     sender: &OwnedFd,
-    to: &SocketAddrNetlink,
+    to: SocketAddrNetlink,
     name: &str,
     message: &[u8],
 ) -> Result<()> {
     let began = now();
-    match sendto(sender, message, SendFlags::empty(), to) {
+    match sendto(sender, message, SendFlags::empty(), &to) {
         Ok(_) => {}
         Err(Errno::NOBUFS | Errno::NOMEM) => out.sum("messages_refused", 1.0),
         Err(error) => return Err(error).context("cannot send"),
