@@ -1,4 +1,4 @@
-//! The recordings of the VM lab that are kept in `fixtures/lab` are decided again as they were.
+//! The recordings of the VM lab that are kept in `fixtures/lab` and `fixtures/incidents` are decided again as they were.
 //!
 //! A change of a decision that was not meant fails here. One that was meant needs the recordings
 //! written anew: `warmset replay FILE --rewrite NEW`.
@@ -9,14 +9,10 @@ use std::path::{Path, PathBuf};
 
 #[test]
 fn every_kept_recording_verifies() {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/lab");
-    let mut files: Vec<PathBuf> = std::fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "gz"))
-        .collect();
-    files.sort();
+    let mut files = recordings_in("lab");
     assert_eq!(files.len(), 14);
+    files.extend(recordings_in("incidents"));
+    assert_eq!(files.len(), 15);
     for file in files {
         let name = file.display().to_string();
         let mut deciding = Deciding::by(None);
@@ -35,4 +31,16 @@ fn every_kept_recording_verifies() {
         );
         assert_eq!(again.differ, 0, "{name}: decisions differ");
     }
+}
+
+/// The recordings in a directory of `fixtures`.
+fn recordings_in(directory: &str) -> Vec<PathBuf> {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(fixtures.join(directory))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "gz"))
+        .collect();
+    files.sort();
+    files
 }
