@@ -80,9 +80,10 @@ def prepare(directory: Path) -> None:
         shutil.copy(TRACES / f"{name}.trace.xz", directory)
         (directory / "rec" / name).mkdir(parents=True)
     shutil.copy(TRACES / "gzip-lackey.txt.zst", directory / "lackey.txt.zst")
+    (directory / "requests.csv").write_text("time,url,size\n1,/a,10\n2,/b,20\n3,/a,10\n")
     sweep = re.search(r"```toml\n# sweep.toml\n(.*?)```", (ROOT / "docs/sweeps.md").read_text(), re.S)
     (directory / "sweep.toml").write_text(sweep[1])
-    recording = next((ROOT / "fixtures").rglob("*.rec.gz"))
+    recording = next((ROOT / "fixtures/lab").glob("*.rec.gz"))
     for place in (directory / "warmset-1.rec.gz", directory / "rec/web07/a.rec.gz", directory / "rec/web12/b.rec.gz"):
         shutil.copy(recording, place)
 
