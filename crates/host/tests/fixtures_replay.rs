@@ -3,6 +3,8 @@
 //! A change of a decision that was not meant fails here. One that was meant needs the recordings
 //! written anew: `warmset replay FILE --rewrite NEW`.
 
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
 use host::recordings::{ReadError, Reader, read};
 use pressure::replay::Deciding;
 use std::path::{Path, PathBuf};
