@@ -8,7 +8,7 @@
 //! - Source: `__alloc_pages_direct_compact` (mm/page_alloc.c) begins a stall; `/proc/buddyinfo` has `n_k`.
 //! - Limit: blocks that come back between two samples hide as many that were taken.
 
-use crate::sample::Sample;
+use crate::sample::{MAX_ORDERS, Sample};
 use crate::sketch::{Sketch, faded};
 use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
@@ -88,7 +88,7 @@ impl AskedOrders {
         for asked in &mut self.0 {
             asked.stalls = 0;
         }
-        for order in 1..crate::sample::MAX_ORDERS as u32 {
+        for order in 1..MAX_ORDERS as u32 {
             if Some(order) != pmd_order {
                 self.note_stalls(order, stalls(old, new, order), new.at);
             }

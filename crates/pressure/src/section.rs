@@ -64,6 +64,24 @@ pub struct Field {
     pub unit: &'static str,
 }
 
+impl Field {
+    /// Columns of these names, all counts.
+    pub(crate) const fn counts<const NUMBER: usize>(
+        names: [&'static str; NUMBER],
+    ) -> [Self; NUMBER] {
+        let mut fields = [Self {
+            name: "",
+            unit: u64::UNIT,
+        }; NUMBER];
+        let mut index = 0;
+        while index < NUMBER {
+            fields[index].name = names[index];
+            index += 1;
+        }
+        fields
+    }
+}
+
 /// A part of a sample: a list of fields, each a number or unknown.
 pub trait Section {
     /// The columns, in order. The same for every value of the type.

@@ -129,18 +129,14 @@ pub(crate) fn recognise(head: &[u8], whole: bool) -> Result<Format, String> {
             return Err("its words of four bytes are no page numbers: these are small, and their highest byte is zero".to_owned());
         }
     };
-    let ends = match word {
-        Word::Little32 => [0, 1],
-        _ => [3, 2],
+    // The bytes of a word, the lowest first.
+    let [lowest, second, third] = match word {
+        Word::Little32 => [0, 1, 2],
+        _ => [3, 2, 1],
     };
-    varied(head, 4, ends)?;
+    varied(head, 4, [lowest, second])?;
     // Of words of two bytes, a small one each, every second byte is zero.
-    let inner = if word == Word::Little32 {
-        [1, 2]
-    } else {
-        [2, 1]
-    };
-    if zero(inner[0]) && !zero(inner[1]) {
+    if zero(second) && !zero(third) {
         return Err("every second byte is zero, as in words of two bytes".to_owned());
     }
     let numbers: Vec<u64> = head

@@ -36,8 +36,8 @@ impl<'a> Input<'a> {
 
     /// The next bytes, without taking them: a block, or less at the end.
     pub(crate) fn peek(&mut self) -> Result<&[u8], Error> {
-        self.more(BLOCK)?;
-        Ok(&self.buffer[self.from..self.to])
+        let (bytes, _) = self.start()?;
+        Ok(bytes)
     }
 
     /// The first bytes, without taking them, and whether they are all.

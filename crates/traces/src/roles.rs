@@ -84,64 +84,34 @@ impl Roles {
     /// Errors: a role that does not exist or is told twice; no page.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let wrong = |what: String| Error::Format(format!("--columns {text}: {what}"));
-        let mut told = Told::default();
+        let mut page = None;
+        let mut roles = Self::of(Column::Number(1), Unit::Pages);
         for part in text.split(',') {
             let (role, column) = part
                 .split_once('=')
                 .ok_or_else(|| wrong(format!("'{part}' is not ROLE=COLUMN")))?;
-            told.take(role.trim(), column.trim()).map_err(wrong)?;
+            roles
+                .take(&mut page, role.trim(), column.trim())
+                .map_err(wrong)?;
         }
-        let (page, unit) = told.page.take().ok_or_else(|| {
+        roles.page = page.ok_or_else(|| {
             wrong("one of page, key, address, sector is needed: what is used".to_owned())
         })?;
-        Ok(Self {
-            size: told.size.take(),
-            time: told.time.take(),
-            op: told.op.take(),
-            task: told.task.take(),
-            disk: told.disk.take(),
-            count: told.count.take(),
-            delimiter: told.delimiter,
-            ..Self::of(page, unit)
-        })
+        Ok(roles)
     }
 
-    /// Whether a column is told by its name, so that there is a header.
-    pub(crate) fn needs_header(&self) -> bool {
-        let mut columns = vec![&self.page.0];
-        columns.extend(self.size.as_ref().map(|(column, _)| column));
-        columns.extend(self.time.as_ref().map(|(column, _)| column));
-        columns.extend(
-            [&self.op, &self.task, &self.disk, &self.count]
-                .into_iter()
-                .flatten(),
-        );
-        columns
-            .iter()
-            .any(|column| matches!(column, Column::Name(_)))
-    }
-}
-
-/// What was told so far.
-#[derive(Default)]
-struct Told {
-    page: Option<(Column, Unit)>,
-    size: Option<(Column, u64)>,
-    time: Option<(Column, Tick)>,
-    op: Option<Column>,
-    task: Option<Column>,
-    disk: Option<Column>,
-    count: Option<Column>,
-    delimiter: Option<u8>,
-}
-
-impl Told {
-    fn take(&mut self, role: &str, value: &str) -> Result<(), String> {
+    /// Takes one role; that of the page into `page`, so that it is known whether there was one.
+    fn take(
+        &mut self,
+        page: &mut Option<(Column, Unit)>,
+        role: &str,
+        value: &str,
+    ) -> Result<(), String> {
         match role {
-            "page" => once(&mut self.page, role, (column(value)?, Unit::Pages)),
-            "key" => once(&mut self.page, role, (column(value)?, Unit::Keys)),
-            "address" => once(&mut self.page, role, (column(value)?, Unit::Bytes)),
-            "sector" => once(&mut self.page, role, (column(value)?, Unit::Sectors)),
+            "page" => once(page, role, (column(value)?, Unit::Pages)),
+            "key" => once(page, role, (column(value)?, Unit::Keys)),
+            "address" => once(page, role, (column(value)?, Unit::Bytes)),
+            "sector" => once(page, role, (column(value)?, Unit::Sectors)),
             "size" => once(&mut self.size, role, (column(value)?, 1)),
             "sectors" => once(&mut self.size, role, (column(value)?, SECTOR)),
             "time" => {
@@ -157,6 +127,21 @@ impl Told {
                 "no role '{role}': there are page, key, address, sector, size, sectors, time, op, task, disk, count, delimiter"
             )),
         }
+    }
+
+    /// Whether a column is told by its name, so that there is a header.
+    pub(crate) fn needs_header(&self) -> bool {
+        let mut columns = vec![&self.page.0];
+        columns.extend(self.size.as_ref().map(|(column, _)| column));
+        columns.extend(self.time.as_ref().map(|(column, _)| column));
+        columns.extend(
+            [&self.op, &self.task, &self.disk, &self.count]
+                .into_iter()
+                .flatten(),
+        );
+        columns
+            .iter()
+            .any(|column| matches!(column, Column::Name(_)))
     }
 }
 

@@ -1,9 +1,10 @@
 //! Tables of text: a row is a reference, and its columns have roles.
 
 use crate::input::Input;
-use crate::numbers::{decimal, either, quoted};
+use crate::numbers::{decimal, either, hex, quoted};
 use crate::presets::Preset;
 use crate::roles::{Column, Roles, SECTOR, Tick, Unit, delimiter_of};
+use crate::vscsi::operation_of;
 use crate::{BATCH, Error, Reading, Source};
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use std::collections::HashMap;
@@ -12,7 +13,7 @@ use std::ops::RangeInclusive;
 use workingset::{About, Batch, Clock, Op};
 
 /// The roles as places in a row, counted from 0.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 struct Places {
     page: usize,
     unit: Unit,
@@ -72,33 +73,33 @@ impl<'a> CsvRows<'a> {
         let mut rows = reader(input, true, delimiter);
         let names = header_of(&mut rows)?;
         let places = places_of_header(&names)?;
-        let mut table = Self::new(rows, places, "csv", reading);
-        table.names = names;
-        Ok(table)
+        Ok(Self::new(rows, names, places, "csv", reading))
     }
 
     /// A table of a published kind.
     pub(crate) fn preset(
-        mut input: Input<'a>,
+        input: Input<'a>,
         preset: Preset,
         reading: Reading,
     ) -> Result<Self, Error> {
-        let roles = preset.roles();
-        let delimiter = match roles.delimiter {
-            Some(delimiter) => delimiter,
-            None => first_delimiter(&mut input)?,
-        };
-        let rows = reader(input, false, delimiter);
-        let places = places(&roles, &[])?;
-        let mut table = Self::new(rows, places, preset.name(), reading);
+        let mut table = Self::by_roles(input, &preset.roles(), preset.name(), reading)?;
         table.of_disks = preset.is_of_disks();
         Ok(table)
     }
 
     /// A table whose columns the user names.
-    pub(crate) fn told(
+    pub(crate) fn told(input: Input<'a>, roles: &Roles, reading: Reading) -> Result<Self, Error> {
+        let mut table = Self::by_roles(input, roles, "csv", reading)?;
+        if !roles.needs_header() {
+            table.pass_over_header()?;
+        }
+        Ok(table)
+    }
+
+    fn by_roles(
         mut input: Input<'a>,
         roles: &Roles,
+        format: &'static str,
         reading: Reading,
     ) -> Result<Self, Error> {
         let delimiter = match roles.delimiter {
@@ -113,16 +114,12 @@ impl<'a> CsvRows<'a> {
             Vec::new()
         };
         let places = places(roles, &names)?;
-        let mut table = Self::new(rows, places, "csv", reading);
-        table.names = names;
-        if !has_header {
-            table.pass_over_header()?;
-        }
-        Ok(table)
+        Ok(Self::new(rows, names, places, format, reading))
     }
 
     fn new(
         rows: Reader<Input<'a>>,
+        names: Vec<String>,
         places: Places,
         format: &'static str,
         reading: Reading,
@@ -132,7 +129,7 @@ impl<'a> CsvRows<'a> {
             row: ByteRecord::new(),
             is_pending: false,
             places,
-            names: Vec::new(),
+            names,
             format,
             of_disks: false,
             reading,
@@ -237,7 +234,7 @@ impl<'a> CsvRows<'a> {
             let is_number = either(self.field(self.places.page)).is_ok();
             self.places.unit = if is_number { Unit::Pages } else { Unit::Keys };
         }
-        let places = self.places.clone();
+        let places = self.places;
         let sized = match places.size {
             Some((at, unit)) => {
                 let bytes = decimal(self.field(at))?.checked_mul(unit);
@@ -647,11 +644,17 @@ fn opcode(word: &[u8]) -> Result<Op, String> {
         word if word.starts_with(b"rest.get.") || word.starts_with(b"rest.head.") => Op::LOAD,
         word if word.starts_with(b"rest.") => Op::STORE,
         b"m" | b"modify" | b"rw" => Op::MODIFY,
-        // SCSI's commands, as libCacheSim writes them.
-        b"08" | b"28" | b"a8" | b"88" => Op::LOAD,
-        b"0a" | b"2a" | b"aa" | b"8a" => Op::STORE,
-        _ => return Err(format!("{} is neither a read nor a write", quoted(word))),
+        // A command of SCSI, as libCacheSim writes it.
+        [_, _] => {
+            let command = hex(word).ok().and_then(operation_of);
+            command.ok_or_else(|| no_operation(word))?
+        }
+        _ => return Err(no_operation(word)),
     })
+}
+
+fn no_operation(word: &[u8]) -> String {
+    format!("{} is neither a read nor a write", quoted(word))
 }
 
 /// A time as nanoseconds: of its unit, or of seconds if it has a point.

@@ -155,10 +155,8 @@ pub(crate) fn address(lines: &mut Lines<'_>, line: &[u8], batch: &mut Batch) -> 
     };
     let address = hex(words.next().unwrap_or_default())?;
     let gap = decimal(words.next().unwrap_or(b"0"))?;
-    lines.now = lines.now.saturating_add(gap);
-    batch.page.push(address >> lines.shift);
-    batch.time.push(lines.now);
-    batch.op.push(op);
+    lines.wait(gap);
+    lines.used_now(address, op, batch);
     Ok(())
 }
 

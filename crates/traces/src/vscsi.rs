@@ -53,9 +53,14 @@ pub(crate) fn version_of(head: &[u8]) -> Option<Version> {
     })
 }
 
-/// A read or a write, by the command; `None` for what SCSI does not have, or what moves no blocks.
 fn operation(record: &[u8], version: Version) -> Option<Op> {
-    match u16::from_le_bytes(array(&record[version.command..])) {
+    let command = u16::from_le_bytes(array(&record[version.command..]));
+    operation_of(command.into())
+}
+
+/// A read or a write, by a command of SCSI; `None` for what SCSI does not have, or what moves no blocks.
+pub(crate) fn operation_of(command: u64) -> Option<Op> {
+    match command {
         0x08 | 0x28 | 0xa8 | 0x88 => Some(Op::LOAD),
         0x0a | 0x2a | 0xaa | 0x8a => Some(Op::STORE),
         _ => None,

@@ -32,22 +32,10 @@ impl OrderStalls {
 
 impl Section for OrderStalls {
     fn fields(&self) -> &'static [Field] {
-        const FIELDS: [Field; MAX_ORDERS] = {
-            const NAMES: [&str; MAX_ORDERS] = [
-                "o0", "o1", "o2", "o3", "o4", "o5", "o6", "o7", "o8", "o9", "o10", "o11", "o12",
-                "o13", "o14", "o15",
-            ];
-            let mut fields = [Field {
-                name: "",
-                unit: "count",
-            }; MAX_ORDERS];
-            let mut order = 0;
-            while order < MAX_ORDERS {
-                fields[order].name = NAMES[order];
-                order += 1;
-            }
-            fields
-        };
+        const FIELDS: [Field; MAX_ORDERS] = Field::counts([
+            "o0", "o1", "o2", "o3", "o4", "o5", "o6", "o7", "o8", "o9", "o10", "o11", "o12", "o13",
+            "o14", "o15",
+        ]);
         &FIELDS
     }
 

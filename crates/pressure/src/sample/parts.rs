@@ -140,22 +140,10 @@ impl Blocks {
 
 impl Section for Blocks {
     fn fields(&self) -> &'static [Field] {
-        const NAMES: [&str; MAX_ORDERS] = [
+        const FIELDS: [Field; MAX_ORDERS] = Field::counts([
             "b0", "b1", "b2", "b3", "b4", "b5", "b6", "b7", "b8", "b9", "b10", "b11", "b12", "b13",
             "b14", "b15",
-        ];
-        const FIELDS: [Field; MAX_ORDERS] = {
-            let mut fields = [Field {
-                name: "",
-                unit: "count",
-            }; MAX_ORDERS];
-            let mut order = 0;
-            while order < MAX_ORDERS {
-                fields[order].name = NAMES[order];
-                order += 1;
-            }
-            fields
-        };
+        ]);
         &FIELDS
     }
 

@@ -93,17 +93,7 @@ impl Row {
             references_per_second: score.references as f64 / seconds.max(1e-9),
         }
     }
-}
 
-/// A result, and what was read for it.
-#[derive(Serialize)]
-struct Noted<'r> {
-    #[serde(flatten)]
-    row: &'r Row,
-    trace: &'r ReadNote,
-}
-
-impl Row {
     /// What a table says behind it, explained below.
     fn mark(&self) -> &'static str {
         match (self.above_footprint, self.size_missed_by) {
@@ -112,6 +102,14 @@ impl Row {
             (false, None) => "",
         }
     }
+}
+
+/// A result, and what was read for it.
+#[derive(Serialize)]
+struct Noted<'r> {
+    #[serde(flatten)]
+    row: &'r Row,
+    trace: &'r ReadNote,
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {

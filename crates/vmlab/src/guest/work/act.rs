@@ -3,11 +3,11 @@
 #![allow(unsafe_code)]
 
 use super::Dice;
-use super::memory::{PAGE, touch_page};
+use super::memory::{PAGE, give_back, touch_page};
 use crate::clock::now;
 use crate::play;
 use anyhow::{Context, Result};
-use memmap2::{Advice, Mmap, MmapMut, MmapOptions, UncheckedAdvice};
+use memmap2::{Advice, Mmap, MmapMut, MmapOptions};
 use rustix::process::{WaitOptions, wait};
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -304,11 +304,11 @@ impl<'r> Actor<'r> {
     fn shrink_to(&mut self, size: u64) -> Result<()> {
         match &mut self.growth {
             None => {
-                free(&mut self.own, size, self.has)?;
+                give_back(&mut self.own, size, self.has)?;
                 self.has = self.has.min(size.next_multiple_of(PAGE as u64));
             }
             Some(Growth::Mapped(memory)) => {
-                free(memory, size, self.grown)?;
+                give_back(memory, size, self.grown)?;
                 self.grown = self.grown.min(size.next_multiple_of(PAGE as u64));
             }
             Some(Growth::Written(file)) => {
@@ -399,7 +399,7 @@ impl<'r> Actor<'r> {
         self.copies = 0;
         self.copies_due = 0.0;
         self.dice = Dice::seeded(u64::from(std::process::id()));
-        free(&mut self.own, 0, self.has)?;
+        give_back(&mut self.own, 0, self.has)?;
         self.has = 0;
         self.growth = growth(&self.act.memory)?;
         self.grown = 0;
@@ -493,20 +493,4 @@ fn fill_page(memory: &mut MmapMut, page: usize, noise: u32, dice: &mut Dice) {
 /// Reads a byte, which faults the first time.
 fn read_byte(memory: &Mmap, at: usize) {
     std::hint::black_box(memory.get(at).copied());
-}
-
-/// Gives back the pages from `from` on.
-fn free(memory: &mut MmapMut, from: u64, to: u64) -> Result<()> {
-    let start = (from as usize).next_multiple_of(PAGE);
-    let end = (to as usize).next_multiple_of(PAGE).min(memory.len());
-    if start >= end {
-        return Ok(());
-    }
-    // SAFETY: no reference into this range is held, and what was in it is not read again.
-    unsafe {
-        memory.unchecked_advise_range(UncheckedAdvice::DontNeed, start, end - start)?;
-        // The same for shared memory, of which DONTNEED frees nothing. Anonymous memory has no such advice.
-        let _ = memory.unchecked_advise_range(UncheckedAdvice::Remove, start, end - start);
-    }
-    Ok(())
 }

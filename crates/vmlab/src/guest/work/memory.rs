@@ -65,18 +65,27 @@ pub(super) fn holes(words: &Words<'_>) -> Result<()> {
     for begin in (0..mib).map(|mib| mib * MIB) {
         touch_mib(&mut memory, begin / MIB);
         for at in (begin..begin + MIB).step_by(2 * PAGE) {
-            give_back(&memory, at)?;
+            give_back(&mut memory, at as u64, (at + PAGE) as u64)?;
         }
     }
     sleep_until(out.window.until, out.window.until);
     Ok(())
 }
 
-/// Gives the page at this place back to the kernel.
+/// Gives back the pages from `from` on.
 #[allow(unsafe_code)]
-fn give_back(memory: &MmapMut, at: usize) -> Result<()> {
-    // SAFETY: the page is of anonymous memory that nobody reads again; what it had is lost.
-    unsafe { memory.unchecked_advise_range(UncheckedAdvice::DontNeed, at, PAGE) }?;
+pub(super) fn give_back(memory: &mut MmapMut, from: u64, to: u64) -> Result<()> {
+    let start = (from as usize).next_multiple_of(PAGE);
+    let end = (to as usize).next_multiple_of(PAGE).min(memory.len());
+    if start >= end {
+        return Ok(());
+    }
+    // SAFETY: no reference into this range is held, and what was in it is not read again.
+    unsafe {
+        memory.unchecked_advise_range(UncheckedAdvice::DontNeed, start, end - start)?;
+        // The same for shared memory, of which DONTNEED frees nothing. Anonymous memory has no such advice.
+        let _ = memory.unchecked_advise_range(UncheckedAdvice::Remove, start, end - start);
+    }
     Ok(())
 }
 
