@@ -6,7 +6,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: help python documented notice report fleet kubernetes packages supply-chain advisories cluster alerts release dist links site cargo-install lab smoke vm kernel kernel-check results decisions run test setup setup-test setup-kernel guard build install uninstall format lint clippy density commits licences urls shell-lint unit-test doc msrv live unit deb-test pages deb lab-deb bench fuzz sanitize soak clean
+.PHONY: help python documented notice report fleet kubernetes packages supply-chain advisories cluster alerts release dist links site cargo-install lab smoke vm kernel kernel-check results decisions run test setup setup-test setup-kernel guard build install uninstall format lint clippy density commits licences urls shell-lint unit-test doc msrv live unit deb-test pages deb lab-deb bench fuzz fuzz-quick sanitize soak clean
 .NOTPARALLEL:
 
 ## list the targets
@@ -231,6 +231,10 @@ sanitize:
 ## run the guard beside storms for HOURS of a machine, 8 by default, in all MODES, and write target/soak
 soak: lab deb
 	HOURS="$(or $(HOURS),8)" MODES="$(or $(MODES),observe tune guard protect)" packaging/tests/machines.sh soak:beside
+
+## change the kept inputs of every parser a little, RUNS times, by default 200 000: minutes, and no nightly compiler
+fuzz-quick:
+	MUTATIONS=$(or $(RUNS),200000) $(CARGO) test --locked -p warmset-parsers
 
 # Needs a nightly compiler and cargo-fuzz. `make test` changes and reads the inputs that are kept.
 ## fuzz PARSER, by default every parser, for SECONDS each, 600 by default, or with RUNS inputs

@@ -138,7 +138,7 @@ def test_errors_have_the_same_words(command: Command, tmp_path: Path) -> None:
         (["--policy", "2q:kin=2,kout=0"], {"policies": "2q:kin=2,kout=0"}),
     ]
     for options, asked in calls:
-        said = command("simulate", WEB, *options)
+        said = command("simulate", WEB, "--quiet", *options)
         if said.returncode == 0:
             warmset.simulate(trace, **asked)  # type: ignore[arg-type]
             continue

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use traces::{Format, Reading, Source, Wanted};
+use traces::{Format, Order, Reading, Source, Wanted};
 use units::Bytes;
 use workingset::Trace;
 
@@ -37,12 +37,24 @@ pub(crate) struct Input {
     /// Only the references of this task
     #[arg(long, value_name = "NUMBER")]
     task: Option<u16>,
+    /// What becomes of a trace whose times go back: an error, or its references sorted by time, in memory
+    #[arg(long, value_enum, default_value_t = Unsorted::Refuse)]
+    unsorted: Unsorted,
     /// Do not say on standard error what was read
     #[arg(long)]
     quiet: bool,
     /// Whether sizes of objects are wanted.
     #[arg(skip)]
     sizes: bool,
+}
+
+/// What becomes of a trace whose times go back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Unsorted {
+    /// An error that names the place
+    Refuse,
+    /// Sorted by time; needs the memory for all of it
+    Sort,
 }
 
 /// The unit of time.
@@ -148,6 +160,10 @@ impl Input {
             time: timed,
             split: self.split,
             sizes: self.sizes,
+            order: match self.unsorted {
+                Unsorted::Refuse => Order::Refuse,
+                Unsorted::Sort => Order::Sort,
+            },
             bytes: self.counted() == Counted::Bytes,
             ..Reading::of_pages(self.page_bytes()?)?
         };

@@ -1,6 +1,7 @@
 //! Bare page numbers, one after the other: words of four or eight bytes without a header.
 
 use crate::input::Input;
+use crate::numpy;
 use crate::oracle::array;
 use crate::{BATCH, Error, Format, Reading, Source};
 use std::collections::HashSet;
@@ -23,6 +24,16 @@ impl Word {
         }
     }
 
+    /// The name of the format of such words.
+    fn format(self) -> &'static str {
+        match self {
+            Self::Little32 => "u32",
+            Self::Big32 => "u32be",
+            Self::Little64 => "u64",
+            Self::Big64 => "u64be",
+        }
+    }
+
     fn value(self, word: &[u8]) -> u64 {
         match self {
             Self::Little32 => u32::from_le_bytes(array(word)).into(),
@@ -38,6 +49,11 @@ pub(crate) struct Words<'a> {
     input: Input<'a>,
     word: Word,
     page_size: u64,
+    format: &'static str,
+    /// A higher number is a negative one.
+    highest: u64,
+    /// How many are to come, where a header says so.
+    left: Option<u64>,
 }
 
 impl<'a> Words<'a> {
@@ -46,7 +62,43 @@ impl<'a> Words<'a> {
             input,
             word,
             page_size: reading.page_size,
+            format: word.format(),
+            highest: u64::MAX,
+            left: None,
         }
+    }
+
+    /// The numbers of a NumPy array.
+    pub(crate) fn numpy(mut input: Input<'a>, reading: Reading) -> Result<Self, Error> {
+        let array = numpy::header(&mut input)?;
+        let highest = match (array.is_signed, array.word.size()) {
+            (false, _) => u64::MAX,
+            (true, 4) => i32::MAX as u64,
+            (true, _) => i64::MAX as u64,
+        };
+        Ok(Self {
+            format: "npy",
+            highest,
+            left: Some(array.count),
+            ..Self::new(input, array.word, reading)
+        })
+    }
+
+    /// Refuses a negative number, and an array that ends too soon.
+    fn check(&mut self, pages: &[u64]) -> Result<(), Error> {
+        let negative = pages.iter().position(|page| *page > self.highest);
+        if let Some(at) = negative {
+            let before = (pages.len() - at) * self.word.size();
+            return Err(self.input.wrong_byte(before, "a negative page number"));
+        }
+        if let Some(left) = &mut self.left {
+            *left = left.saturating_sub(pages.len() as u64);
+            if pages.is_empty() && *left > 0 {
+                let what = format!("the array ends {left} numbers too soon");
+                return Err(self.input.wrong_byte(0, &what));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -54,7 +106,15 @@ impl Source for Words<'_> {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool, Error> {
         batch.clear();
         let size = self.word.size();
-        let records = self.input.records(size, BATCH)?;
+        if self.left == Some(0) {
+            return if self.input.peek()?.is_empty() {
+                Ok(false)
+            } else {
+                Err(self.input.wrong_byte(0, "more follows the array"))
+            };
+        }
+        let most = self.left.map_or(BATCH, |left| BATCH.min(left as usize));
+        let records = self.input.records(size, most)?;
         let words = records.chunks_exact(size);
         // One loop for each kind: the choice is not to be made for each word.
         let pages = &mut batch.page;
@@ -64,18 +124,13 @@ impl Source for Words<'_> {
             Word::Little64 => pages.extend(words.map(|word| Word::Little64.value(word))),
             Word::Big64 => pages.extend(words.map(|word| Word::Big64.value(word))),
         }
+        self.check(&batch.page)?;
         Ok(!batch.is_empty())
     }
 
     fn about(&self) -> About {
-        let format = match self.word {
-            Word::Little32 => "u32",
-            Word::Big32 => "u32be",
-            Word::Little64 => "u64",
-            Word::Big64 => "u64be",
-        };
         About {
-            format: format.to_owned(),
+            format: self.format.to_owned(),
             page_size: self.page_size,
             ..About::default()
         }

@@ -21,6 +21,9 @@ const PAGE: &[&str] = &["page", "page_number", "vpn", "pfn", "key", "obj_id", "i
 /// longer run is a damaged file: without this limit one row could fill memory.
 const LONGEST_RUN: u64 = 1 << 24;
 
+/// The first bytes of an Arrow file, filled up to eight.
+const FILE_MARK: &[u8] = b"ARROW1\0\0";
+
 enum Tables<'a> {
     Parquet(RowGroups),
     Arrow(ArrowStream<'a>),
@@ -52,8 +55,12 @@ impl<'a> Columns<'a> {
         Ok(Self::new(Tables::Parquet(groups), page, about))
     }
 
-    /// An Arrow stream.
-    pub(crate) fn arrow(input: Input<'a>) -> Result<Self, Error> {
+    /// An Arrow stream, or a file of one.
+    pub(crate) fn arrow(mut input: Input<'a>) -> Result<Self, Error> {
+        // In a file the same stream stands between this mark and an index that it needs not.
+        if input.peek()?.starts_with(FILE_MARK) {
+            input.skip(FILE_MARK.len());
+        }
         let stream = ArrowStream::open(input)?;
         let page = page_column(&stream.names())?;
         let about = about(stream.about_json.clone(), "arrow")?;

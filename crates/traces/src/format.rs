@@ -5,14 +5,19 @@ use crate::champsim::ChampSim;
 use crate::columns::Columns;
 use crate::damon::Damon;
 use crate::input::Input;
+use crate::lcs::Lcs;
 use crate::mooncake::Mooncake;
 use crate::oracle::OracleGeneral;
 use crate::presets::Preset;
 use crate::roles::Roles;
 use crate::rows::CsvRows;
+use crate::sorted::Sorted;
 use crate::text::{self, Lines};
 use crate::vscsi::Vscsi;
-use crate::{Error, Reading, Source, accesses, ahead, compress, recognise};
+use crate::{
+    Error, Order, Reading, Source, accesses, ahead, block_requests, compress, drmemtrace, perf_mem,
+    recognise,
+};
 use arrow_array::RecordBatchReader;
 use std::io::Read;
 use workingset::{Loader, Trace};
@@ -68,6 +73,18 @@ pub enum Format {
     DramSim,
     /// Mooncake's requests.
     Mooncake,
+    /// libCacheSim's records with a header.
+    Lcs,
+    /// NumPy's array.
+    Npy,
+    /// DynamoRIO's memory traces.
+    DrMemTrace,
+    /// Samples of `perf mem`.
+    PerfMem,
+    /// Requests of `blktrace`.
+    BlkParse,
+    /// Requests that fio replays.
+    Fio,
 }
 
 /// What comes before the columns that a user names, where a format is asked for.
@@ -220,6 +237,32 @@ pub const FORMATS: &[(Format, &str, &str)] = &[
         "lrb",
         "LRB, webcachesim, AdaptSize: time, object, bytes, features",
     ),
+    (
+        Format::Lcs,
+        "lcs",
+        "libCacheSim's records with a header, versions 1 to 8",
+    ),
+    (
+        Format::Npy,
+        "npy",
+        "a NumPy array of page numbers: one dimension of integers",
+    ),
+    (
+        Format::DrMemTrace,
+        "drmemtrace",
+        "DynamoRIO's memory traces, as its tool view prints them",
+    ),
+    (
+        Format::PerfMem,
+        "perf-mem",
+        "samples of perf mem record, as perf script prints them",
+    ),
+    (
+        Format::BlkParse,
+        "blkparse",
+        "blktrace: requests as they are queued, each page of them",
+    ),
+    (Format::Fio, "fio", "fio's write_iolog, versions 2 and 3"),
 ];
 
 impl Format {
@@ -251,7 +294,7 @@ impl Format {
     /// The format that a file's name ends in, under the ending of a compression.
     pub fn by_name(name: &str) -> Option<Self> {
         let lower = name.to_ascii_lowercase();
-        let bare = [".gz", ".xz", ".zst", ".zstd"]
+        let bare = [".gz", ".xz", ".zst", ".zstd", ".bz2", ".lz4", ".zip"]
             .iter()
             .find_map(|end| lower.strip_suffix(end))
             .unwrap_or(&lower);
@@ -265,6 +308,8 @@ impl Format {
             (".vscsi", Self::Vscsi),
             (".champsimtrace", Self::ChampSim),
             (".pids", Self::U32),
+            (".npy", Self::Npy),
+            (".lcs", Self::Lcs),
         ];
         if bare.contains("oraclegeneral") {
             return Some(Self::OracleGeneral);
@@ -285,6 +330,20 @@ fn names() -> String {
 ///
 /// Errors: a broken compression, a format that is not recognised.
 pub fn open<'a>(
+    bytes: impl Read + Send + 'a,
+    name: &str,
+    format: Option<Format>,
+    reading: Reading,
+) -> Result<Box<dyn Source + 'a>, Error> {
+    let source = as_it_stands(bytes, name, format, reading)?;
+    Ok(match reading.order {
+        Order::Refuse => source,
+        Order::Sort => Box::new(Sorted::new(source, reading.time)),
+    })
+}
+
+/// Opens a trace whose references come in the order of the file.
+fn as_it_stands<'a>(
     bytes: impl Read + Send + 'a,
     name: &str,
     format: Option<Format>,
@@ -330,6 +389,12 @@ pub fn open<'a>(
         Format::RamulatorCpu => lines(input, "ramulator-cpu", accesses::ramulator_cpu),
         Format::DramSim => lines(input, "dramsim", accesses::dramsim),
         Format::Mooncake => Box::new(Mooncake::new(input, reading)),
+        Format::Lcs => Box::new(Lcs::new(input, reading)?),
+        Format::Npy => Box::new(Words::numpy(input, reading)?),
+        Format::DrMemTrace => lines(input, "drmemtrace", drmemtrace::parse),
+        Format::PerfMem => lines(input, "perf-mem", perf_mem::parse),
+        Format::BlkParse => lines(input, "blkparse", block_requests::blkparse),
+        Format::Fio => lines(input, "fio", block_requests::fio),
     })
 }
 

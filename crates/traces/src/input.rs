@@ -6,6 +6,8 @@ use std::io::{self, ErrorKind, Read};
 /// Bytes that are read at once. Smaller blocks cost more system calls; larger ones no longer fit in
 /// a cache.
 const BLOCK: usize = 1 << 18;
+/// Bytes of lines that are looked for at least: fewer would be asked for too often.
+const LEAST_LINES: usize = BLOCK / 2;
 /// The longest line in bytes: a file with a longer one is no text trace.
 const LONGEST: usize = 1 << 16;
 
@@ -55,6 +57,11 @@ impl<'a> Input<'a> {
         Ok(())
     }
 
+    /// Takes bytes that [`Self::peek`] showed.
+    pub(crate) fn skip(&mut self, bytes: usize) {
+        self.take(bytes.min(self.to - self.from));
+    }
+
     /// The next line without its line end; `None` after the last.
     pub(crate) fn line(&mut self) -> Result<Option<&[u8]>, Error> {
         let mut seen = 0;
@@ -80,6 +87,41 @@ impl<'a> Input<'a> {
         self.line += 1;
         let line = &self.buffer[start..start + end];
         Ok(Some(line.strip_suffix(b"\r").unwrap_or(line)))
+    }
+
+    /// The next whole lines, without taking them, and whether they are the last: a block, or more if they are to have more than
+    /// `least` bytes.
+    ///
+    /// Errors: a line that is too long.
+    pub(crate) fn lines(&mut self, least: usize) -> Result<(&[u8], bool), Error> {
+        let mut wanted = least.max(1);
+        loop {
+            self.more(wanted.max(LEAST_LINES))?;
+            let bytes = &self.buffer[self.from..self.to];
+            if self.ended {
+                return Ok((&self.buffer[self.from..self.to], true));
+            }
+            let end = memchr::memrchr(b'\n', bytes).map_or(0, |at| at + 1);
+            if end > least {
+                return Ok((&self.buffer[self.from..self.from + end], false));
+            }
+            if bytes.len() > least + LONGEST {
+                let what = "longer than 65536 bytes: is this a text trace?";
+                return Err(self.wrong_line(what));
+            }
+            wanted = bytes.len() + LONGEST;
+        }
+    }
+
+    /// Bytes of the input that have been taken.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Gives back bytes that were taken since it was last read.
+    pub(crate) fn give_back(&mut self, bytes: u64) {
+        self.from -= bytes as usize;
+        self.offset -= bytes;
     }
 
     /// The next records of `size` bytes each: at most `most`, none at the end.

@@ -10,27 +10,37 @@
 
 mod accesses;
 mod ahead;
+mod archive;
 mod arrow_stream;
 mod arrow_tables;
 mod bare;
+mod block_requests;
+mod cells;
 mod champsim;
 mod columns;
 mod compress;
 mod damon;
+mod drmemtrace;
 mod format;
+mod headers;
 mod input;
+mod lcs;
 pub mod live;
 mod mooncake;
 mod numbers;
+mod numpy;
 mod oracle;
 mod parquet_file;
 mod part;
+mod perf_mem;
 mod presets;
 mod recognise;
 mod roles;
 mod rows;
+mod sorted;
 mod table;
 mod text;
+mod values;
 mod vscsi;
 mod write;
 
@@ -94,6 +104,15 @@ impl Source for Synth {
 /// faster to pass on.
 pub const BATCH: usize = 1 << 14;
 
+/// What becomes of a trace whose times go back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// It is an error; only requests of disks, which are recorded when they complete, are raised to the time before.
+    Refuse,
+    /// Its references are sorted by time, in memory.
+    Sort,
+}
+
 /// How to read.
 #[allow(clippy::struct_excessive_bools, reason = "each is asked for by itself")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,6 +123,8 @@ pub struct Reading {
     pub time: bool,
     /// Whether sizes of objects are wanted, where there are any.
     pub sizes: bool,
+    /// What becomes of a trace whose times go back.
+    pub order: Order,
     /// Whether a lackey reference over a page's end is two, instead of one at its first byte.
     pub split: bool,
     /// Whether a lackey trace's time counts the bytes of instructions, instead of the instructions.
@@ -116,6 +137,7 @@ impl Default for Reading {
             page_size: 4096,
             time: true,
             sizes: false,
+            order: Order::Refuse,
             split: false,
             bytes: false,
         }
@@ -136,6 +158,11 @@ impl Reading {
         Err(Error::Format(format!(
             "a page of {page_size} bytes: a power of two is meant, such as 4096"
         )))
+    }
+
+    /// Whether times are read: because they are wanted, or to sort by.
+    fn reads_times(self) -> bool {
+        self.time || self.order == Order::Sort
     }
 
     fn shift(self) -> u32 {

@@ -2,8 +2,29 @@
 
 /// A decimal number, or what is wrong with it.
 pub(crate) fn decimal(word: &[u8]) -> Result<u64, String> {
+    if let Some(number) = short_decimal(word) {
+        return Ok(number);
+    }
     let digits = word.strip_prefix(b"+").unwrap_or(word);
     radix(digits, 10).ok_or_else(|| no_number(word))
+}
+
+/// A decimal number of so few digits that it is below 2^64: nearly all are.
+#[inline]
+fn short_decimal(digits: &[u8]) -> Option<u64> {
+    const FEW: usize = 19;
+    if digits.is_empty() || digits.len() > FEW {
+        return None;
+    }
+    let mut value = 0_u64;
+    for digit in digits {
+        let digit = digit.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value * 10 + u64::from(digit);
+    }
+    Some(value)
 }
 
 /// A hexadecimal number, with or without `0x`.

@@ -1,7 +1,7 @@
 //! libCacheSim's oracleGeneral: binary records of one size.
 
 use crate::input::Input;
-use crate::{BATCH, Error, Reading, Source};
+use crate::{BATCH, Error, Order, Reading, Source};
 use workingset::{About, Batch, Clock};
 
 /// Bytes of an oracleGeneral record: u32 seconds, u64 object, u32 size, i64 next access;
@@ -42,10 +42,10 @@ impl Source for OracleGeneral<'_> {
                 .map(|record| u32::from_le_bytes(array(&record[12..])));
             batch.size.extend(sizes);
         }
-        if self.reading.time {
+        if self.reading.reads_times() {
             for (at, record) in records.chunks_exact(RECORD).enumerate() {
                 let time = u64::from(u32::from_le_bytes(array(record)));
-                if time < self.last {
+                if time < self.last && self.reading.order == Order::Refuse {
                     wrong.get_or_insert((at, time));
                 }
                 self.last = time;

@@ -5,30 +5,21 @@
 
 use crate::numbers::{either, quoted, words};
 use crate::presets::Preset;
-use crate::{Format, accesses, bare, champsim, mooncake, oracle, rows, vscsi};
+use crate::{
+    Format, accesses, bare, block_requests, champsim, drmemtrace, headers, lcs, mooncake, numpy,
+    oracle, perf_mem, vscsi,
+};
 
 /// Lines of a text that must agree. More cost time at each start; fewer let a mixed file pass.
 const LINES: usize = 64;
 
 /// What files of other kinds begin with, and what they are.
 const OTHERS: &[(&[u8], &str)] = &[
-    (
-        b"\x93NUMPY",
-        "a NumPy array: numpy.load(f).astype('<u8').tofile('trace.u64') writes a trace",
-    ),
-    (b"ARROW1", "an Arrow file: only the stream format is read"),
-    (b"BZh", "compressed by bzip2: bunzip2 it first"),
-    (b"\x04\x22\x4d\x18", "compressed by lz4: unlz4 it first"),
-    (b"PK\x03\x04", "a zip archive: unzip it first"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it first"),
     (b"\x7fELF", "a program"),
     (b"\x89HDF", "an HDF5 file"),
     (b"SQLite format 3\0", "an SQLite database"),
     (b"PERFILE2", "a file of perf: perf script prints it as text"),
-    (
-        b"\xf0\xde\xbc\x9a\x78\x56\x34\x12",
-        "libCacheSim's lcs: tracePrint of libCacheSim prints it as text",
-    ),
     (
         b"\xff\xfe",
         "text in UTF-16: iconv -f UTF-16 -t UTF-8 makes it readable",
@@ -48,8 +39,15 @@ pub(crate) fn recognise(head: &[u8], whole: bool) -> Result<Format, String> {
             return Err(format!("this is {what}"));
         }
     }
+    if head.starts_with(numpy::MAGIC) {
+        return Ok(Format::Npy);
+    }
+    if head.starts_with(&lcs::MAGIC) {
+        return Ok(Format::Lcs);
+    }
     match head {
         [b'P', b'A', b'R', b'1', ..] => return Ok(Format::Parquet),
+        [b'A', b'R', b'R', b'O', b'W', b'1', ..] => return Ok(Format::Arrow),
         [0xff, 0xff, 0xff, 0xff, ..] => return Ok(Format::Arrow),
         [0x78, 0x01 | 0x5e | 0x9c | 0xda, ..] if !is_text(head) => return Ok(Format::Damon),
         _ => {}
@@ -147,11 +145,15 @@ fn of_line(line: &[u8]) -> Line {
         (_, words) if words.iter().any(|word| damon_event::NAMES.contains(word)) => {
             Line::Shows(Format::DamonText)
         }
-        _ if rows::is_header(line) => Line::Shows(Format::Csv),
-        _ if rows::is_msr(&fields) => Line::Shows(Format::Preset(Preset::Msr)),
-        _ if rows::is_spc(&fields) => Line::Shows(Format::Preset(Preset::Spc)),
-        _ if rows::is_alibaba(&fields) => Line::Shows(Format::Preset(Preset::Alibaba)),
-        _ if rows::is_twitter(&fields) => Line::Shows(Format::Preset(Preset::Twitter)),
+        (_, words) if perf_mem::is_one(words) => Line::Shows(Format::PerfMem),
+        (_, words) if block_requests::is_blkparse(words) => Line::Shows(Format::BlkParse),
+        _ if drmemtrace::is_one(line) => Line::Shows(Format::DrMemTrace),
+        _ if block_requests::is_fio(line) => Line::Shows(Format::Fio),
+        _ if headers::is_header(line) => Line::Shows(Format::Csv),
+        _ if headers::is_msr(&fields) => Line::Shows(Format::Preset(Preset::Msr)),
+        _ if headers::is_spc(&fields) => Line::Shows(Format::Preset(Preset::Spc)),
+        _ if headers::is_alibaba(&fields) => Line::Shows(Format::Preset(Preset::Alibaba)),
+        _ if headers::is_twitter(&fields) => Line::Shows(Format::Preset(Preset::Twitter)),
         (_, [b"l" | b"s", address, ..]) if address.starts_with(b"0x") => {
             Line::Shows(Format::Address)
         }
@@ -162,7 +164,7 @@ fn of_line(line: &[u8]) -> Line {
         _ if fields.len() > 1 && fields.iter().all(|field| is_number(field)) => Line::Numbers,
         (_, [word]) if is_number(word) || *word == b"*" => Line::Shows(Format::Plain),
         // A negative number: the reader of plain traces says with its line what is wrong.
-        (_, [word]) if word.starts_with(b"-") => Line::Shows(Format::Plain),
+        (_, [[b'-', digits @ ..]]) if is_number(digits) => Line::Shows(Format::Plain),
         _ => Line::Other,
     }
 }

@@ -2,7 +2,11 @@
 
 use crate::input::Input;
 use crate::numbers::{decimal, either, hex, quoted, words};
+use crate::rows::{LONGEST, on_disk};
 use crate::{BATCH, Error, Reading, Source};
+use std::collections::HashMap;
+use std::iter::repeat_n;
+use std::ops::RangeInclusive;
 use workingset::{About, Batch, Clock, Op};
 
 /// Appends the references of a line to a batch.
@@ -22,6 +26,10 @@ pub(crate) struct Lines<'a> {
     passed: u64,
     references: u64,
     line: Vec<u8>,
+    /// The tasks that stand for the numbers of threads, in the order of their coming.
+    tasks: HashMap<u64, u16>,
+    /// The same of disks and files by name.
+    disks: HashMap<Box<[u8]>, u64>,
 }
 
 impl<'a> Lines<'a> {
@@ -33,7 +41,8 @@ impl<'a> Lines<'a> {
     ) -> Self {
         let clock = match format {
             "lackey" if reading.bytes => Clock::InstructionBytes,
-            "lackey" | "address" | "ramulator-cpu" => Clock::Instructions,
+            "lackey" | "address" | "ramulator-cpu" | "drmemtrace" => Clock::Instructions,
+            "perf-mem" | "blkparse" => Clock::Nanoseconds,
             _ => Clock::References,
         };
         Self {
@@ -47,6 +56,8 @@ impl<'a> Lines<'a> {
             passed: 0,
             references: 0,
             line: Vec::new(),
+            tasks: HashMap::new(),
+            disks: HashMap::new(),
         }
     }
 }
@@ -62,6 +73,98 @@ impl Lines<'_> {
     pub(crate) fn used_now(&self, address: u64, op: Op, batch: &mut Batch) {
         self.used(address, op, batch);
         batch.time.push(self.now);
+    }
+
+    /// A use of so many bytes at the present time, as several references where they span pages and that is asked for.
+    ///
+    /// Returns how many references that are.
+    pub(crate) fn used_bytes(
+        &mut self,
+        address: u64,
+        size: u64,
+        op: Op,
+        batch: &mut Batch,
+    ) -> Result<usize, String> {
+        let size = if self.split { size } else { 1 };
+        let pages = self.pages_of(address, size)?;
+        Ok(self.use_pages(pages, op, batch))
+    }
+
+    /// A request of so many bytes to a disk or a file, each of its pages a reference.
+    ///
+    /// Returns how many references that are.
+    pub(crate) fn used_on_disk(
+        &mut self,
+        disk: &[u8],
+        start: u64,
+        size: u64,
+        op: Op,
+        batch: &mut Batch,
+    ) -> Result<usize, String> {
+        let pages = self.pages_of(start, size)?;
+        let count = (pages.end() - pages.start()).saturating_add(1);
+        if count > LONGEST {
+            return Err(format!("a request of {count} pages is above 2^20"));
+        }
+        let next = self.disks.len() as u64;
+        let number = match self.disks.get(disk) {
+            Some(number) => *number,
+            None => *self.disks.entry(disk.into()).or_insert(next),
+        };
+        let pages = on_disk(pages, Some(number))?;
+        Ok(self.use_pages(pages, op, batch))
+    }
+
+    fn pages_of(&self, start: u64, size: u64) -> Result<RangeInclusive<u64>, String> {
+        let last = start.checked_add(size.max(1) - 1);
+        let last = last.ok_or("an address above 2^64")?;
+        Ok(start >> self.shift..=last >> self.shift)
+    }
+
+    fn use_pages(&mut self, pages: RangeInclusive<u64>, op: Op, batch: &mut Batch) -> usize {
+        let before = batch.len();
+        batch.page.extend(pages);
+        let count = batch.len() - before;
+        batch.op.extend(repeat_n(op, count));
+        if self.clock != Clock::References {
+            batch.time.extend(repeat_n(self.now, count));
+        }
+        count
+    }
+
+    /// The last references were made by this thread.
+    pub(crate) fn by(
+        &mut self,
+        thread: u64,
+        count: usize,
+        batch: &mut Batch,
+    ) -> Result<(), String> {
+        let next = self.tasks.len();
+        let task = match self.tasks.get(&thread) {
+            Some(task) => *task,
+            None => {
+                let task = u16::try_from(next).map_err(|_| "more than 65536 tasks".to_owned())?;
+                self.tasks.insert(thread, task);
+                task
+            }
+        };
+        batch.task.extend(repeat_n(task, count));
+        Ok(())
+    }
+
+    /// It is this time now; an earlier one is raised to the last.
+    pub(crate) fn at(&mut self, time: u64) {
+        self.now = self.now.max(time);
+    }
+
+    /// What its times count, where a file's first line says so.
+    pub(crate) fn count_by(&mut self, clock: Clock) {
+        self.clock = clock;
+    }
+
+    /// What its times count.
+    pub(crate) fn counts(&self) -> Clock {
+        self.clock
     }
 
     /// So much time goes by.
