@@ -37,7 +37,7 @@ pub(crate) struct Input {
     /// Only the references of this task
     #[arg(long, value_name = "NUMBER")]
     task: Option<u16>,
-    /// What becomes of a trace whose times go back: an error, or its references sorted by time, in memory
+    /// What becomes of a trace with times that go back. an error, or its references sorted by time, in memory
     #[arg(long, value_enum, default_value_t = Unsorted::Refuse)]
     unsorted: Unsorted,
     /// Do not say on standard error what was read
@@ -48,7 +48,7 @@ pub(crate) struct Input {
     sizes: bool,
 }
 
-/// What becomes of a trace whose times go back.
+/// What becomes of a trace with times that go back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Unsorted {
     /// An error that names the place

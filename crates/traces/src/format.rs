@@ -342,7 +342,7 @@ pub fn open<'a>(
     })
 }
 
-/// Opens a trace whose references come in the order of the file.
+/// Opens a trace, its references in the order of the file.
 fn as_it_stands<'a>(
     bytes: impl Read + Send + 'a,
     name: &str,

@@ -1,4 +1,4 @@
-//! libCacheSim's lcs: a header of statistics, then records whose version says what is in them.
+//! libCacheSim's lcs: a header of statistics, then records as the version in it says.
 //!
 //! Source: `libCacheSim/traceReader/generalReader/lcs.h`. The statistics are not used: a header may lack what was added later.
 

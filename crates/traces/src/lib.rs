@@ -104,7 +104,7 @@ impl Source for Synth {
 /// faster to pass on.
 pub const BATCH: usize = 1 << 14;
 
-/// What becomes of a trace whose times go back.
+/// What becomes of a trace with times that go back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// It is an error; only requests of disks, which are recorded when they complete, are raised to the time before.
@@ -123,7 +123,7 @@ pub struct Reading {
     pub time: bool,
     /// Whether sizes of objects are wanted, where there are any.
     pub sizes: bool,
-    /// What becomes of a trace whose times go back.
+    /// What becomes of a trace with times that go back.
     pub order: Order,
     /// Whether a lackey reference over a page's end is two, instead of one at its first byte.
     pub split: bool,

@@ -1,4 +1,4 @@
-//! NumPy's `.npy`: one array of page numbers, whose header says of which kind.
+//! NumPy's `.npy`: one array of page numbers, and a header that says of which kind.
 //!
 //! Source: NumPy Enhancement Proposal 1 (`numpy/lib/format.py`). One dimension of integers of four or eight bytes is read; what
 //! else an array may be is refused by name.

@@ -1,4 +1,4 @@
-//! A source whose references are sorted by their times, where a trace has them in another order.
+//! A source with its references sorted by time, where a trace has them in another order.
 
 use crate::{BATCH, Error, Source};
 use workingset::{About, Batch};

@@ -6,7 +6,7 @@ use std::io::Write;
 use traces::{Error, Format, Order, Reading, open};
 use workingset::{About, Batch, Op};
 
-/// All references in some bytes, whose format is recognised, and what is known of them.
+/// All references in some bytes of a format that is recognised, and what is known of them.
 fn read(bytes: &[u8], reading: Reading) -> Result<(Batch, About), Error> {
     let mut source = open(bytes, "-", None, reading)?;
     let mut all = Batch::default();
