@@ -1,7 +1,7 @@
 //! A table of text, split into rows and these into cells.
 //!
-//! Blocks of whole lines are searched for line ends, delimiters and quotes at once. A row with a quoted cell, which may have any
-//! of these inside, is split by the csv library.
+//! Blocks of whole lines are searched for line ends and delimiters at once. A row with a quoted cell, which may have both inside,
+//! is split by the csv library.
 
 use crate::Error;
 use crate::input::Input;
@@ -111,6 +111,12 @@ impl<'a> Rows<'a> {
     }
 }
 
+/// Whether the cell that begins here is quoted. In a comment none is.
+#[inline]
+fn is_quoted(block: &[u8], row: usize, start: usize) -> bool {
+    block.get(start) == Some(&b'"') && block[row] != b'#'
+}
+
 /// The rows of one block.
 struct BlockRows {
     delimiter: u8,
@@ -132,57 +138,52 @@ impl BlockRows {
         let mut start = 0;
         'search: loop {
             let from = start;
-            for found in memchr::memchr3_iter(b'\n', self.delimiter, b'"', &block[from..]) {
+            for found in memchr::memchr2_iter(b'\n', self.delimiter, &block[from..]) {
                 let at = from + found;
-                match block[at] {
-                    b'\n' => {
-                        self.end_cell(&mut cells, &block[start..at]);
-                        let goes_on = self.end_row(&block[row..at], &cells, take)?;
-                        self.lines += 1;
-                        cells.clear();
-                        row = at + 1;
-                        start = row;
-                        if !goes_on {
-                            return Ok(Next::Enough(row));
-                        }
+                if is_quoted(block, row, start) {
+                    let Some(end) = self.quoted_row_end(&block[row..])? else {
+                        return Ok(Next::Block(row));
+                    };
+                    let text = &block[row..row + end];
+                    let goes_on = self.take_quoted(text, take)?;
+                    self.lines += memchr::memchr_iter(b'\n', text).count() as u64;
+                    cells.clear();
+                    row += end;
+                    start = row;
+                    if !goes_on {
+                        return Ok(Next::Enough(row));
                     }
-                    b'"' => {
-                        let is_comment = block[row] == b'#';
-                        // Within a cell a quote is a letter.
-                        if at != start || is_comment {
-                            continue;
-                        }
-                        let Some(end) = self.quoted_row_end(&block[row..])? else {
-                            return Ok(Next::Block(row));
-                        };
-                        let text = &block[row..row + end];
-                        let goes_on = self.take_quoted(text, take)?;
-                        self.lines += memchr::memchr_iter(b'\n', text).count() as u64;
-                        cells.clear();
-                        row += end;
-                        start = row;
-                        if !goes_on {
-                            return Ok(Next::Enough(row));
-                        }
-                        continue 'search;
-                    }
-                    _ => {
-                        self.end_cell(&mut cells, &block[start..at]);
-                        start = at + 1;
+                    continue 'search;
+                }
+                self.end_cell(&mut cells, &block[start..at]);
+                start = at + 1;
+                if block[at] == b'\n' {
+                    let goes_on = self.end_row(&block[row..at], &cells, take)?;
+                    self.lines += 1;
+                    cells.clear();
+                    row = start;
+                    if !goes_on {
+                        return Ok(Next::Enough(row));
                     }
                 }
             }
             break;
         }
-        if self.is_last && row < block.len() {
-            self.end_cell(&mut cells, &block[start..]);
-            let goes_on = self.end_row(&block[row..], &cells, take)?;
-            if !goes_on {
-                return Ok(Next::Enough(block.len()));
-            }
-            row = block.len();
+        // Without a line end; an empty rest is no row.
+        if !self.is_last || row == block.len() {
+            return Ok(Next::Block(row));
         }
-        Ok(Next::Block(row))
+        let goes_on = if is_quoted(block, row, start) {
+            self.quoted_row_end(&block[row..])?;
+            self.take_quoted(&block[row..], take)?
+        } else {
+            self.end_cell(&mut cells, &block[start..]);
+            self.end_row(&block[row..], &cells, take)?
+        };
+        if goes_on {
+            return Ok(Next::Block(block.len()));
+        }
+        Ok(Next::Enough(block.len()))
     }
 
     #[inline]

@@ -1,6 +1,9 @@
 //! Reads numbers in text, and says what is wrong with text that is no number.
 
+use crate::oracle::array;
+
 /// A decimal number, or what is wrong with it.
+#[inline]
 pub(crate) fn decimal(word: &[u8]) -> Result<u64, String> {
     if let Some(number) = short_decimal(word) {
         return Ok(number);
@@ -9,22 +12,63 @@ pub(crate) fn decimal(word: &[u8]) -> Result<u64, String> {
     radix(digits, 10).ok_or_else(|| no_number(word))
 }
 
-/// A decimal number of so few digits that it is below 2^64: nearly all are.
+/// A decimal number of at most 16 digits, as nearly all are: eight at a time.
 #[inline]
 fn short_decimal(digits: &[u8]) -> Option<u64> {
-    const FEW: usize = 19;
-    if digits.is_empty() || digits.len() > FEW {
+    const EIGHT: u64 = 100_000_000;
+    match digits.len() {
+        1..=8 => eight_digits(in_a_word(digits)),
+        9..=16 => {
+            let (upper, lower) = digits.split_at(digits.len() - 8);
+            let upper = eight_digits(in_a_word(upper))?;
+            let lower = eight_digits(in_a_word(lower))?;
+            Some(upper * EIGHT + lower)
+        }
+        _ => None,
+    }
+}
+
+/// One to eight letters at the end of a word, zeros before them; the first letter is the lowest byte.
+#[inline]
+fn in_a_word(letters: &[u8]) -> u64 {
+    const ZEROS: u64 = u64::from_le_bytes(*b"00000000");
+    let count = letters.len();
+    let before = 8 * (8 - count);
+    let zeros = ZEROS.checked_shr(8 * count as u32).unwrap_or(0);
+    // Letters in the middle may be taken twice, to the same place.
+    let taken = if count >= 4 {
+        let first = u64::from(u32::from_le_bytes(array(letters)));
+        let last = u64::from(u32::from_le_bytes(array(&letters[count - 4..])));
+        first << before | last << 32
+    } else {
+        let middle = count / 2;
+        let first = u64::from(letters[0]) << before;
+        let between = u64::from(letters[middle]) << (before + 8 * middle);
+        let last = u64::from(letters[count - 1]) << 56;
+        first | between | last
+    };
+    taken | zeros
+}
+
+/// The number that eight digits make, of which the first is the lowest byte. Three multiplications add two neighbours at once:
+/// D. Lemire, "Quickly parsing eight digits", 2018.
+#[inline]
+fn eight_digits(word: u64) -> Option<u64> {
+    const UPPER_HALVES: u64 = 0xf0f0_f0f0_f0f0_f0f0;
+    const OF_DIGITS: u64 = 0x3030_3030_3030_3030;
+    // Six above nine leaves the row of the digits.
+    const SIXES: u64 = 0x0606_0606_0606_0606;
+    let is_row = word & UPPER_HALVES == OF_DIGITS;
+    let is_below_ten = word.wrapping_add(SIXES) & UPPER_HALVES == OF_DIGITS;
+    if !is_row || !is_below_ten {
         return None;
     }
-    let mut value = 0_u64;
-    for digit in digits {
-        let digit = digit.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
-        value = value * 10 + u64::from(digit);
-    }
-    Some(value)
+    const EVERY_FOURTH: u64 = 0x0000_00ff_0000_00ff;
+    let digits = word - OF_DIGITS;
+    let pairs = digits * 10 + (digits >> 8);
+    let first_and_third = (pairs & EVERY_FOURTH).wrapping_mul(100 + (1_000_000 << 32));
+    let second_and_fourth = (pairs >> 16 & EVERY_FOURTH).wrapping_mul(1 + (10_000 << 32));
+    Some(first_and_third.wrapping_add(second_and_fourth) >> 32)
 }
 
 /// A hexadecimal number, with or without `0x`.
@@ -91,6 +135,15 @@ pub(crate) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn decimals_are_those_of_the_standard_library(text in "[0-9]{1,20}|[0-9/:;a ]{0,18}") {
+            let expected = text.parse::<u64>().ok();
+            prop_assert_eq!(decimal(text.as_bytes()).ok(), expected);
+        }
+    }
 
     #[test]
     fn numbers_and_what_is_none() {

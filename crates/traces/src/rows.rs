@@ -374,11 +374,13 @@ fn header_of(rows: &mut Rows<'_>) -> Result<Vec<String>, Error> {
 }
 
 /// A cell of a row, without blanks around it; nothing if the row is too short.
+#[inline]
 fn cell<'c>(cells: &[&'c [u8]], at: usize) -> &'c [u8] {
-    cells
-        .get(at)
-        .map(|cell| cell.trim_ascii())
-        .unwrap_or_default()
+    let cell = cells.get(at).copied().unwrap_or_default();
+    match cell {
+        [first, .., last] if *first > b' ' && *last > b' ' => cell,
+        _ => cell.trim_ascii(),
+    }
 }
 
 /// How many references a row's pages are, used so often.

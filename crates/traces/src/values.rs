@@ -36,10 +36,12 @@ fn no_operation(word: &[u8]) -> String {
 
 /// A time as nanoseconds: of its unit, or of seconds if it has a point.
 pub(crate) fn time(word: &[u8], Tick(tick): Tick) -> Result<u64, String> {
-    if word.contains(&b'.') {
-        return nanoseconds(word);
-    }
-    let time = decimal(word)?.checked_mul(tick);
+    let number = match decimal(word) {
+        Ok(number) => number,
+        Err(_) if word.contains(&b'.') => return nanoseconds(word),
+        Err(what) => return Err(what),
+    };
+    let time = number.checked_mul(tick);
     time.ok_or_else(|| "a time above 2^64 ns".to_owned())
 }
 
