@@ -15,9 +15,11 @@ pub(crate) fn opcode(word: &[u8]) -> Result<Op, String> {
     }
     Ok(match word.to_ascii_lowercase().as_slice() {
         b"i" | b"fetch" | b"x" => Op::FETCH,
-        b"r" | b"l" | b"read" | b"load" | b"get" | b"gets" | b"head" | b"0" => Op::LOAD,
+        b"r" | b"l" | b"read" | b"load" | b"get" | b"gets" | b"get_lease" | b"head" | b"0" => {
+            Op::LOAD
+        }
         b"w" | b"s" | b"write" | b"store" | b"set" | b"add" | b"cas" | b"replace" | b"append"
-        | b"prepend" | b"incr" | b"decr" | b"delete" | b"put" | b"1" => Op::STORE,
+        | b"prepend" | b"incr" | b"decr" | b"delete" | b"put" | b"set_lease" | b"1" => Op::STORE,
         word if word.starts_with(b"rest.get.") || word.starts_with(b"rest.head.") => Op::LOAD,
         word if word.starts_with(b"rest.") => Op::STORE,
         b"m" | b"modify" | b"rw" => Op::MODIFY,

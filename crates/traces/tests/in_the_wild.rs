@@ -338,3 +338,45 @@ fn times_that_go_back_are_refused_or_sorted_by_choice() {
     assert_eq!(all.page, [7, 8, 9, 5]);
     assert_eq!(Format::named("lcs").unwrap(), Format::Lcs);
 }
+
+#[test]
+fn tables_with_the_headers_of_cachelib_and_systor_are_read() {
+    let sized = Reading {
+        sizes: true,
+        ..Reading::default()
+    };
+    let key_value = "op_time,key,key_size,op,op_count,size,cache_hits,ttl,usecase,sub_usecase
+5,k1,20,GET,2,100,1,0,u,s
+5,k2,20,GET_LEASE,1,30,0,0,u,s
+6,k1,20,SET,1,100,0,60,u,s
+";
+    let (all, _) = read(key_value.as_bytes(), sized).unwrap();
+    assert_eq!(all.page, [0, 0, 1, 0], "a row may stand for several uses");
+    assert_eq!(all.op, [Op::LOAD, Op::LOAD, Op::LOAD, Op::STORE]);
+    assert_eq!(all.size, [100, 100, 30, 100]);
+    let cdn = "timestamp,cacheKey,OpType,objectSize,responseSize,responseHeaderSize,rangeStart,rangeEnd,TTL,SamplingRate,cache_hit
+1679000000,8cb7,GET,4096,4096,300,0,0,3600,1,1
+1679000001,91aa,GET,512,512,300,-,-,3600,1,0
+1679000001,8cb7,GET,4096,4096,300,0,0,3600,1,1
+";
+    let (all, _) = read(cdn.as_bytes(), sized).unwrap();
+    assert_eq!(all.page, [0, 1, 0]);
+    assert_eq!(
+        all.size,
+        [4096, 512, 4096],
+        "the object's, not the answer's"
+    );
+    let systor = "Timestamp,Response,IOType,LUN,Offset,Size
+1455592511.046,0.00003,R,3,4096,8192
+1455592511.045,0.00012,W,0,0,4096
+";
+    let untimed = Reading {
+        time: false,
+        ..Reading::default()
+    };
+    let (all, _) = read(systor.as_bytes(), untimed).unwrap();
+    let third = 3 << 48;
+    assert_eq!(all.page, [third | 1, third | 2, 0]);
+    assert_eq!(all.op, [Op::LOAD, Op::LOAD, Op::STORE]);
+    assert!(refused(systor.as_bytes()).contains("time goes back"));
+}
