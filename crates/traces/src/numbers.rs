@@ -56,6 +56,7 @@ fn in_a_word(letters: &[u8]) -> u64 {
 fn eight_digits(word: u64) -> Option<u64> {
     const UPPER_HALVES: u64 = 0xf0f0_f0f0_f0f0_f0f0;
     const OF_DIGITS: u64 = 0x3030_3030_3030_3030;
+    const EVERY_FOURTH: u64 = 0x0000_00ff_0000_00ff;
     // Six above nine leaves the row of the digits.
     const SIXES: u64 = 0x0606_0606_0606_0606;
     let is_row = word & UPPER_HALVES == OF_DIGITS;
@@ -63,7 +64,6 @@ fn eight_digits(word: u64) -> Option<u64> {
     if !is_row || !is_below_ten {
         return None;
     }
-    const EVERY_FOURTH: u64 = 0x0000_00ff_0000_00ff;
     let digits = word - OF_DIGITS;
     let pairs = digits * 10 + (digits >> 8);
     let first_and_third = (pairs & EVERY_FOURTH).wrapping_mul(100 + (1_000_000 << 32));

@@ -47,8 +47,9 @@ pub(crate) fn recognise(head: &[u8], whole: bool) -> Result<Format, String> {
     }
     match head {
         [b'P', b'A', b'R', b'1', ..] => return Ok(Format::Parquet),
-        [b'A', b'R', b'R', b'O', b'W', b'1', ..] => return Ok(Format::Arrow),
-        [0xff, 0xff, 0xff, 0xff, ..] => return Ok(Format::Arrow),
+        [b'A', b'R', b'R', b'O', b'W', b'1', ..] | [0xff, 0xff, 0xff, 0xff, ..] => {
+            return Ok(Format::Arrow);
+        }
         [0x78, 0x01 | 0x5e | 0x9c | 0xda, ..] if !is_text(head) => return Ok(Format::Damon),
         _ => {}
     }

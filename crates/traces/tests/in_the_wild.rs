@@ -248,9 +248,16 @@ fn zip(files: &[(&str, &[u8])], method: zip::CompressionMethod) -> Vec<u8> {
 
 #[test]
 fn bzip2_lz4_and_zip_are_unpacked_and_damage_is_an_error() {
-    let lines: String = (0..50_000_u64)
-        .map(|n| format!("{}\n", n * n % 7919))
+    let lines: Vec<String> = (0..50_000_u64)
+        .map(|n| {
+            format!(
+                "{}
+",
+                n * n % 7919
+            )
+        })
         .collect();
+    let lines = lines.concat();
     let expected: Vec<u64> = (0..50_000).map(|n| n * n % 7919).collect();
     let plain = lines.as_bytes();
     let deflated = zip::CompressionMethod::Deflated;
