@@ -31,127 +31,191 @@ fn random(c: usize) -> impl FnMut(Page) -> bool {
 enum Place {
     Hot,
     Cold,
-    Test,
+    Remembered,
 }
 
-/// The ring as a list. A hand is the place that it examines next.
-struct Ring {
-    pages: Vec<(Page, Place, bool)>,
-    hot: usize,
-    cold: usize,
-    test: usize,
+#[derive(Clone, Copy)]
+struct Entry {
+    page: Page,
+    place: Place,
+    in_test: bool,
+    used: bool,
+}
+
+/// CLOCK-Pro's list, the newest page first. Each hand is at the last entry of its kind, so it needs
+/// no place of its own.
+struct Clock {
+    list: Vec<Entry>,
     /// The target for cold pages in memory.
-    cold_target: usize,
+    target: usize,
+    least: usize,
+    most: usize,
     c: usize,
+    again: bool,
 }
 
-impl Ring {
+impl Clock {
     fn count(&self, place: Place) -> usize {
-        self.pages.iter().filter(|entry| entry.1 == place).count()
+        self.list
+            .iter()
+            .filter(|entry| entry.place == place)
+            .count()
     }
 
-    fn next(&self, at: usize) -> usize {
-        (at + 1) % self.pages.len()
+    fn at(&self, page: Page) -> Option<usize> {
+        self.list.iter().position(|entry| entry.page == page)
     }
 
-    fn enter(&mut self, page: Page, place: Place) {
-        let was_hot = self.hot;
-        self.pages.insert(was_hot, (page, place, false));
-        if self.pages.len() == 1 {
+    fn last(&self, place: Place) -> Option<usize> {
+        self.list.iter().rposition(|entry| entry.place == place)
+    }
+
+    fn to_head(&mut self, page: Page, place: Place, in_test: bool) {
+        self.list.retain(|entry| entry.page != page);
+        let used = false;
+        self.list.insert(
+            0,
+            Entry {
+                page,
+                place,
+                in_test,
+                used,
+            },
+        );
+    }
+
+    fn end_test(&mut self, at: usize) {
+        let entry = self.list[at];
+        if !entry.in_test {
             return;
         }
-        for hand in [&mut self.hot, &mut self.test, &mut self.cold] {
-            *hand += usize::from(*hand >= was_hot);
+        if entry.used {
+            self.target = (self.target + 1).min(self.most);
+        } else {
+            self.target = (self.target - 1).max(self.least);
         }
-        // The cold hand, where it stood with the hot one, looks at the new page.
-        if self.cold == self.hot {
-            self.cold = was_hot;
+        self.list[at].in_test = false;
+        if entry.place == Place::Remembered {
+            self.list.remove(at);
         }
     }
 
-    /// Hands at the page move to the page before it.
-    fn remove(&mut self, at: usize) {
-        self.pages.remove(at);
-        let last = self.pages.len().saturating_sub(1);
-        for hand in [&mut self.hot, &mut self.cold, &mut self.test] {
-            if *hand > at {
-                *hand -= 1;
-            } else if *hand == at {
-                *hand = if at == 0 { last } else { at - 1 };
+    /// The hot hand goes on to the oldest hot page. Returns false if it meets `until` on its way.
+    fn pass_cold(&mut self, until: Option<Page>) -> bool {
+        loop {
+            let Some(hot) = self.last(Place::Hot) else {
+                return true;
+            };
+            let in_test = |entry: &Entry| entry.in_test || Some(entry.page) == until;
+            let Some(at) = self.list.iter().rposition(in_test) else {
+                return true;
+            };
+            if at < hot {
+                return true;
+            }
+            if Some(self.list[at].page) == until {
+                return false;
+            }
+            self.end_test(at);
+        }
+    }
+
+    fn run_hot(&mut self, until: Page) -> bool {
+        while let Some(at) = self.last(Place::Hot) {
+            let entry = self.list[at];
+            if !entry.used {
+                self.to_head(entry.page, Place::Cold, false);
+                self.pass_cold(None);
+                return true;
+            }
+            self.to_head(entry.page, Place::Hot, false);
+            if !self.pass_cold(Some(until)) {
+                self.pass_cold(None);
+                return false;
             }
         }
+        false
     }
 
-    fn run_test(&mut self) {
-        if self.pages[self.test].1 == Place::Test {
-            self.remove(self.test);
-            self.cold_target = (self.cold_target - 1).max(1);
+    fn makes_room(&mut self, page: Page) -> bool {
+        let in_test = |clock: &Self| clock.at(page).is_some_and(|at| clock.list[at].in_test);
+        if !in_test(self) {
+            return false;
         }
-        self.test = self.next(self.test);
-    }
-
-    fn run_hot(&mut self) {
-        if self.hot == self.test {
-            self.run_test();
-        }
-        let entry = &mut self.pages[self.hot];
-        if entry.1 == Place::Hot {
-            if !entry.2 {
-                entry.1 = Place::Cold;
+        self.target = (self.target + 1).min(self.most);
+        let at = self.at(page).unwrap();
+        self.list[at].used = false;
+        while self.count(Place::Hot) >= self.c - self.target {
+            if !in_test(self) || !self.run_hot(page) {
+                return false;
             }
-            entry.2 = false;
         }
-        self.hot = self.next(self.hot);
+        true
     }
 
     fn run_cold(&mut self) {
-        let entry = &mut self.pages[self.cold];
-        if entry.1 == Place::Cold {
-            entry.1 = if entry.2 { Place::Hot } else { Place::Test };
-            entry.2 = false;
-            while self.count(Place::Test) > self.c {
-                self.run_test();
+        let at = self.last(Place::Cold).unwrap();
+        let entry = self.list[at];
+        if entry.used && self.makes_room(entry.page) {
+            self.to_head(entry.page, Place::Hot, false);
+            self.pass_cold(None);
+        } else if entry.used && self.again {
+            self.to_head(entry.page, Place::Cold, true);
+        } else {
+            let at = self.at(entry.page).unwrap();
+            if self.list[at].in_test {
+                self.list[at].place = Place::Remembered;
+                self.list[at].used = false;
+            } else {
+                self.list.remove(at);
             }
-        }
-        self.cold = self.next(self.cold);
-        while self.count(Place::Hot) > self.c - self.cold_target {
-            self.run_hot();
-        }
-    }
-
-    fn evict_if_full(&mut self) {
-        while self.count(Place::Hot) + self.count(Place::Cold) >= self.c {
-            self.run_cold();
+            while self.count(Place::Remembered) > self.c {
+                let oldest = self.list.iter().rposition(|entry| entry.in_test);
+                self.end_test(oldest.unwrap());
+            }
         }
     }
 }
 
-fn clock_pro(c: usize) -> impl FnMut(Page) -> bool {
-    let mut ring = Ring {
-        pages: Vec::new(),
-        hot: 0,
-        cold: 0,
-        test: 0,
-        cold_target: c,
+fn clock_pro(c: usize, cold: f64, most: f64, again: bool) -> impl FnMut(Page) -> bool {
+    let share = |share: f64| (c as f64 * share) as usize;
+    let least = share(cold).max(2).min(c);
+    let mut clock = Clock {
+        list: Vec::new(),
+        target: least,
+        least,
+        most: share(most).min(c - least).max(least),
         c,
+        again,
     };
+    let mut last = None;
     move |page| {
-        match ring.pages.iter().position(|entry| entry.0 == page) {
-            Some(at) if ring.pages[at].1 != Place::Test => {
-                ring.pages[at].2 = true;
-                return true;
-            }
-            Some(at) => {
-                ring.cold_target = (ring.cold_target + 1).min(c);
-                ring.remove(at);
-                ring.evict_if_full();
-                ring.enter(page, Place::Hot);
-            }
-            None => {
-                ring.evict_if_full();
-                ring.enter(page, Place::Cold);
-            }
+        if last.replace(page) == Some(page) {
+            return true;
         }
+        let at = clock.at(page);
+        if let Some(at) = at.filter(|at| clock.list[*at].place != Place::Remembered) {
+            clock.list[at].used = true;
+            return true;
+        }
+        let resident = |clock: &Clock| clock.list.len() - clock.count(Place::Remembered);
+        let free = c - resident(&clock);
+        if free > least {
+            clock.to_head(page, Place::Hot, false);
+        } else if free > 0 {
+            clock.to_head(page, Place::Cold, true);
+        } else {
+            while resident(&clock) == c {
+                clock.run_cold();
+            }
+            let place = if clock.makes_room(page) {
+                Place::Hot
+            } else {
+                Place::Cold
+            };
+            clock.to_head(page, place, place == Place::Cold);
+        }
+        clock.pass_cold(None);
         false
     }
 }
@@ -397,7 +461,9 @@ proptest! {
     fn clock_pro_and_random_and_linux(pages in references(), capacity in 1..20_usize) {
         let c = capacity.min(Trace::of(&pages).unwrap().pages());
         same("random", &pages, c, random(c))?;
-        same("clockpro", &pages, c, clock_pro(c))?;
+        same("clockpro", &pages, c, clock_pro(c, 0.01, 0.99, true))?;
+        let fixed = "clockpro:cold=0.3,most=0.3,again=0";
+        same(fixed, &pages, c, clock_pro(c, 0.3, 0.3, false))?;
         same("linux", &pages, c, linux(c, Floors::default(), |_| 1))?;
         same("mglru", &pages, c, mglru(c))?;
     }
