@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 use workingset::{Page, Trace};
 
 /// Bansal and Modha's figure 2, line by line. The front of a clock is where pages enter.
-fn car(c: usize) -> impl FnMut(Page) -> bool {
+fn car(c: usize, whole: bool) -> impl FnMut(Page) -> bool {
     let [mut t1, mut t2]: [VecDeque<(Page, bool)>; 2] = [VecDeque::new(), VecDeque::new()];
     let mut b1 = List::new();
     let mut b2 = List::new();
@@ -51,7 +51,10 @@ fn car(c: usize) -> impl FnMut(Page) -> bool {
             }
         }
         if in_b1 || in_b2 {
-            let ratio = |one: usize, other: usize| (one as f64 / other as f64).max(1.0);
+            let ratio = |one: usize, other: usize| {
+                let ratio = (one as f64 / other as f64).max(1.0);
+                if whole { ratio.trunc() } else { ratio }
+            };
             p = if in_b1 {
                 (p + ratio(b2.len(), b1.len())).min(c as f64)
             } else {
@@ -66,6 +69,7 @@ fn car(c: usize) -> impl FnMut(Page) -> bool {
     }
 }
 
+/// Zhou, Philbin and Li's figure 5, line by line.
 fn mq(c: usize) -> impl FnMut(Page) -> bool {
     let mut queues: Vec<List> = vec![List::new(); 8];
     let mut out = List::new();
@@ -73,7 +77,6 @@ fn mq(c: usize) -> impl FnMut(Page) -> bool {
     let mut expires: BTreeMap<Page, usize> = BTreeMap::new();
     let mut now = 0;
     move |page| {
-        now += 1;
         let hit = queues.iter_mut().any(|queue| take(queue, page));
         let remembered = take(&mut out, page);
         if !hit && !remembered {
@@ -87,6 +90,7 @@ fn mq(c: usize) -> impl FnMut(Page) -> bool {
         *uses.get_mut(&page).unwrap() += 1;
         queues[(uses[&page].ilog2() as usize).min(7)].push_front(page);
         expires.insert(page, now + 4 * c);
+        now += 1;
         for at in 1..8 {
             if let Some(old) = queues[at].back().copied().filter(|old| expires[old] < now) {
                 queues[at].pop_back();
@@ -99,7 +103,7 @@ fn mq(c: usize) -> impl FnMut(Page) -> bool {
 }
 
 fn tiny_lfu(c: usize) -> impl FnMut(Page) -> bool {
-    let window_most = (c / 100).max(1);
+    let window_most = c - (c as f64 * 0.99) as usize;
     let protected_most = ((c - window_most) as f64 * 0.8) as usize;
     let mut window = List::new();
     let mut probation = List::new();
@@ -111,7 +115,7 @@ fn tiny_lfu(c: usize) -> impl FnMut(Page) -> bool {
         *own = (*own + 1).min(15);
         references += 1;
         if references == 10 * c {
-            references = 0;
+            references = 10 * c / 2;
             count.values_mut().for_each(|count| *count /= 2);
         }
         if take(&mut window, page) {
@@ -135,16 +139,9 @@ fn tiny_lfu(c: usize) -> impl FnMut(Page) -> bool {
             if window.len() + probation.len() + protected.len() < c {
                 probation.push_front(candidate);
             } else {
-                let from = if probation.is_empty() {
-                    &mut protected
-                } else {
-                    &mut probation
-                };
-                if from
-                    .back()
-                    .is_some_and(|victim| count[&candidate] > count[victim])
-                {
-                    from.pop_back();
+                let admits = |victim: &Page| count[&candidate] > count[victim];
+                if probation.back().is_some_and(admits) {
+                    probation.pop_back();
                     probation.push_front(candidate);
                 }
             }
@@ -230,7 +227,8 @@ proptest! {
     fn of_counts_and_clocks(pages in references(), capacity in 1..20_usize) {
         let trace = Trace::of(&pages).unwrap();
         let c = capacity.min(trace.pages());
-        same("car", &pages, c, car(c))?;
+        same("car", &pages, c, car(c, false))?;
+        same("car:whole=1", &pages, c, car(c, true))?;
         same("mq", &pages, c, mq(c))?;
         same("wtinylfu", &pages, c, tiny_lfu(c))?;
         same("nfu", &pages, c, nfu(c))?;

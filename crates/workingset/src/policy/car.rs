@@ -4,7 +4,8 @@
 //! - Rule: as ARC's. The hand of T1 moves a used page to T2; the hand of T2 passes a used page
 //!   over.
 //! - Cost: O(1) for each reference, amortised; 9 B for each page.
-//! - Source: Bansal, Modha, FAST 2004, figure 2.
+//! - Source: Bansal, Modha, FAST 2004, figure 2, with p a real number; some programs compute it in
+//!   whole numbers, which is a `whole` of 1.
 //! - Limits: as ARC's.
 
 use super::interface::{Access, Evictions, Policy, Setup};
@@ -13,7 +14,11 @@ use crate::links::Links;
 use crate::{Error, Page};
 
 pub(super) const SPEC: Spec =
-    Spec::of::<Car>("car", "ARC's lists as clocks", "Bansal, Modha, FAST 2004");
+    Spec::of::<Car>("car", "ARC's lists as clocks", "Bansal, Modha, FAST 2004").with(&[(
+        "whole",
+        0.0,
+        "1: the share that learns is a whole number; 0 is a real number, as in the paper",
+    )]);
 
 const T1: usize = 0;
 const T2: usize = 1;
@@ -29,6 +34,7 @@ struct Car {
     capacity: usize,
     /// The target size of T1.
     p: f64,
+    whole: bool,
 }
 
 impl Policy for Car {
@@ -39,6 +45,7 @@ impl Policy for Car {
             home: vec![NOWHERE; pages],
             capacity: setup.capacity,
             p: 0.0,
+            whole: setup.option("whole") >= 1.0,
         })
     }
 
@@ -61,13 +68,13 @@ impl Policy for Car {
             self.put(T1, page);
             return Access::Miss;
         }
-        let b1 = self.lists.len(B1) as f64;
-        let b2 = self.lists.len(B2) as f64;
+        let b1 = self.lists.len(B1);
+        let b2 = self.lists.len(B2);
         if list == B1 {
-            let step = (b2 / b1).max(1.0);
+            let step = self.ratio(b2, b1).max(1.0);
             self.p = (self.p + step).min(self.capacity as f64);
         } else {
-            let step = (b1 / b2).max(1.0);
+            let step = self.ratio(b1, b2).max(1.0);
             self.p = (self.p - step).max(0.0);
         }
         self.lists.remove(list, page);
@@ -81,6 +88,11 @@ impl Policy for Car {
 }
 
 impl Car {
+    fn ratio(&self, one: usize, other: usize) -> f64 {
+        let ratio = one as f64 / other as f64;
+        if self.whole { ratio.floor() } else { ratio }
+    }
+
     fn put(&mut self, list: usize, page: Page) {
         self.lists.push_front(list, page);
         self.home[page as usize] = list as u8;

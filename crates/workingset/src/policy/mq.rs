@@ -5,7 +5,8 @@
 //!   moves down one queue. The LRU page of the lowest queue is evicted, and its count is remembered
 //!   for `out`·c pages.
 //! - Cost: O(queues) for each reference, 17 B for each page.
-//! - Source: Zhou, Philbin, Li, USENIX ATC 2001, figure 5.
+//! - Source: Zhou, Philbin, Li, USENIX ATC 2001, figure 5. Its clock ticks before it looks for pages
+//!   whose life is over, so a page goes down at the `life`-th reference after its own.
 //! - Limits: the paper measures the life while it runs; here it is a multiple of memory.
 
 use super::interface::{Access, Evictions, Policy, Setup};
@@ -87,7 +88,8 @@ impl Policy for Mq {
         }
         self.uses[page as usize] += 1;
         let queue = (self.uses[page as usize].ilog2() as usize).min(self.queues - 1);
-        self.put(queue, page);
+        // The page's life begins before the clock ticks, as in the paper.
+        self.put(queue, page, self.clock - 1);
         self.adjust();
         if hit { Access::Hit } else { Access::Miss }
     }
@@ -98,10 +100,10 @@ impl Policy for Mq {
 }
 
 impl Mq {
-    fn put(&mut self, queue: usize, page: Page) {
+    fn put(&mut self, queue: usize, page: Page, from: u32) {
         self.lists.push_front(queue, page);
         self.home[page as usize] = queue as u8;
-        self.expires[page as usize] = self.clock.saturating_add(self.life);
+        self.expires[page as usize] = from.saturating_add(self.life);
     }
 
     fn evict(&mut self, evicted: &mut impl Evictions) {
@@ -128,7 +130,7 @@ impl Mq {
             if let Some(page) = self.lists.back(queue) {
                 if self.expires[page as usize] < self.clock {
                     self.lists.remove(queue, page);
-                    self.put(queue - 1, page);
+                    self.put(queue - 1, page, self.clock);
                 }
             }
         }

@@ -2,13 +2,13 @@
 //! second only if it is used more often than the page that it would evict.
 //!
 //! - Rule: a page that leaves the window is admitted if its count is above that of the main area's
-//!   next victim; otherwise it is evicted. Counts go up to 15, and are halved after every
-//!   `sample`·c references.
-//! - Cost: O(1) for each reference, and O(pages) for each halving; 10 B for each page. The counts
+//!   next victim; otherwise it is evicted. Counts go up to `most`. When `sample`·c references are
+//!   counted, all counts are halved, and so is the number of references that are counted.
+//! - Cost: O(1) for each reference, and O(pages) for each halving; 11 B for each page. The counts
 //!   are exact and no sketch, since pages are dense numbers.
-//! - Source: Einziger, Friedman, Manes, ACM TOS 13(4), 2017.
-//! - Limits: the random admission of moderately used pages and the adaptive window are not
-//!   implemented.
+//! - Source: Einziger, Friedman, Manes, ACM TOS 13(4), 2017, sections 3 and 4.
+//! - Limits: what the authors' program Caffeine has added is left out: the sketch's collisions, the
+//!   random admission of pages that were used six times, and the adaptive window.
 
 use super::interface::{Access, Evictions, Policy, Setup};
 use super::spec::Spec;
@@ -28,6 +28,7 @@ pub(super) const SPEC: Spec = Spec::of::<TinyLfu>(
         10.0,
         "references before counts are halved, as a multiple of memory",
     ),
+    ("most", 15.0, "uses that are counted at most, 1 to 65535"),
 ]);
 
 const WINDOW: usize = 0;
@@ -38,7 +39,8 @@ const NOWHERE: u8 = 3;
 struct TinyLfu {
     lists: Links<3>,
     home: Vec<u8>,
-    count: Vec<u8>,
+    count: Vec<u16>,
+    most: u16,
     capacity: usize,
     window: usize,
     protected: usize,
@@ -55,13 +57,23 @@ impl Policy for TinyLfu {
                 "wtinylfu: window {window} and protected {protected} are shares"
             )));
         }
+        let most = setup.option("most");
+        if !(1.0..=f64::from(u16::MAX)).contains(&most) {
+            return Err(Error::Unfit(format!(
+                "wtinylfu counts up to {most}: 1 to {}",
+                u16::MAX
+            )));
+        }
         let pages = setup.pages();
-        let window = ((setup.capacity as f64 * window) as usize).clamp(1, setup.capacity);
+        // The main area is rounded down, as in the authors' program, so the window has a page.
+        let main = (setup.capacity as f64 * (1.0 - window)) as usize;
+        let window = (setup.capacity - main).max(1);
         let sample = ((setup.capacity as f64 * setup.option("sample")) as u64).max(1);
         Ok(Self {
             lists: Links::new(pages),
             home: vec![NOWHERE; pages],
             count: vec![0; pages],
+            most: most as u16,
             capacity: setup.capacity,
             window,
             protected: ((setup.capacity - window) as f64 * protected) as usize,
@@ -112,13 +124,13 @@ impl TinyLfu {
     #[inline]
     fn count_use(&mut self, page: Page) {
         let count = &mut self.count[page as usize];
-        *count = (*count + 1).min(15);
+        *count = (*count).saturating_add(1).min(self.most);
         self.left -= 1;
         if self.left == 0 {
             for count in &mut self.count {
                 *count >>= 1;
             }
-            self.left = self.sample;
+            self.left = self.sample - self.sample / 2;
         }
     }
 
@@ -131,15 +143,11 @@ impl TinyLfu {
             self.put(PROBATION, candidate);
             return;
         }
-        let from = if self.lists.is_empty(PROBATION) {
-            PROTECTED
-        } else {
-            PROBATION
-        };
-        let victim = self.lists.back(from);
+        // The protected pages alone never fill the main area.
+        let victim = self.lists.back(PROBATION);
         let leaves = match victim {
             Some(victim) if self.count[candidate as usize] > self.count[victim as usize] => {
-                self.lists.remove(from, victim);
+                self.lists.remove(PROBATION, victim);
                 self.put(PROBATION, candidate);
                 victim
             }
