@@ -104,31 +104,43 @@ fn lfu(capacity: usize) -> impl FnMut(Page) -> bool {
     }
 }
 
-fn lru_k(capacity: usize, k: usize) -> impl FnMut(Page) -> bool {
-    let mut uses: BTreeMap<Page, Vec<u64>> = BTreeMap::new();
+/// O'Neil, O'Neil and Weikum's figure 2.1, line by line: HIST and LAST of each page.
+fn lru_k(capacity: usize, k: usize, correlated: u64, retained: u64) -> impl FnMut(Page) -> bool {
+    let mut uses: BTreeMap<Page, (Vec<u64>, u64)> = BTreeMap::new();
     let mut set: List = List::new();
     let mut now: u64 = 0;
     move |page| {
         now += 1;
-        let hit = set.contains(&page);
-        if !hit && set.len() == capacity {
+        if set.contains(&page) {
+            let (hist, last) = uses.get_mut(&page).unwrap();
+            if now - *last > correlated {
+                let took = *last - hist[hist.len() - 1];
+                hist.iter_mut().for_each(|used| *used += took);
+                hist.push(now);
+            }
+            *last = now;
+            return true;
+        }
+        if set.len() == capacity {
             let kth = |page: &Page| {
-                let uses = &uses[page];
-                let kth = if uses.len() >= k {
-                    uses[uses.len() - k]
-                } else {
-                    0
-                };
-                (kth, *uses.last().unwrap())
+                let (hist, last) = &uses[page];
+                let kth = hist.len().checked_sub(k).map_or(0, |at| hist[at]);
+                (kth, *last)
             };
-            let victim = *set.iter().min_by_key(|page| kth(page)).unwrap();
+            let may_leave = |page: &&Page| now - uses[page].1 > correlated;
+            let by_distance = set.iter().filter(may_leave).min_by_key(|page| kth(page));
+            let oldest = set.iter().min_by_key(|page| uses[page].1);
+            let victim = *by_distance.or(oldest).unwrap();
             take(&mut set, victim);
         }
-        if !hit {
-            set.push_front(page);
+        set.push_front(page);
+        let (hist, last) = uses.entry(page).or_default();
+        if now - *last > retained {
+            hist.clear();
         }
-        uses.entry(page).or_default().push(now);
-        hit
+        hist.push(now);
+        *last = now;
+        false
     }
 }
 
@@ -226,12 +238,13 @@ fn arc(capacity: usize, whole: bool) -> impl FnMut(Page) -> bool {
     }
 }
 
-fn s3_fifo(capacity: usize, threshold: u32) -> impl FnMut(Page) -> bool {
+fn s3_fifo(capacity: usize, threshold: u32, fill: bool) -> impl FnMut(Page) -> bool {
     let small_share = capacity / 10;
     let ghosts = (capacity as f64 * 0.9) as usize;
     let mut small = Counted::new();
     let mut main = Counted::new();
     let mut ghost = List::new();
+    let mut has_evicted = false;
     move |page| {
         if let Some(entry) = small
             .iter_mut()
@@ -243,6 +256,7 @@ fn s3_fifo(capacity: usize, threshold: u32) -> impl FnMut(Page) -> bool {
         }
         let remembered = take(&mut ghost, page);
         while small.len() + main.len() >= capacity {
+            has_evicted = true;
             if main.len() > capacity - small_share || small.is_empty() {
                 while let Some((oldest, uses)) = main.pop_back() {
                     if uses == 0 {
@@ -261,7 +275,8 @@ fn s3_fifo(capacity: usize, threshold: u32) -> impl FnMut(Page) -> bool {
                 }
             }
         }
-        if remembered {
+        let fills_main = fill && !has_evicted && small.len() >= small_share;
+        if remembered || fills_main {
             main.push_front((page, 0));
         } else {
             small.push_front((page, 0));
@@ -344,13 +359,17 @@ proptest! {
         same("gclock", &pages, c, gclock(c, 3))?;
         same("sieve", &pages, c, sieve(c))?;
         same("lfu", &pages, c, lfu(c))?;
-        same("lru-k", &pages, c, lru_k(c, 2))?;
-        same("lru-k:k=3", &pages, c, lru_k(c, 3))?;
+        same("lru-k", &pages, c, lru_k(c, 2, 0, u64::MAX))?;
+        same("lru-k:k=3", &pages, c, lru_k(c, 3, 0, u64::MAX))?;
+        same("lru-k:correlated=5", &pages, c, lru_k(c, 2, 5, u64::MAX))?;
+        same("lru-k:k=3,correlated=2,retained=30", &pages, c, lru_k(c, 3, 2, 30))?;
+        same("lru-k:retained=1", &pages, c, lru_k(c, 2, 0, 1))?;
         same("2q", &pages, c, two_q(c))?;
         same("arc", &pages, c, arc(c, false))?;
         same("arc-int-p", &pages, c, arc(c, true))?;
-        same("s3fifo", &pages, c, s3_fifo(c, 2))?;
-        same("s3fifo(thr1)", &pages, c, s3_fifo(c, 1))?;
+        same("s3fifo", &pages, c, s3_fifo(c, 2, false))?;
+        same("s3fifo(thr1)", &pages, c, s3_fifo(c, 1, false))?;
+        same("s3fifo(fill)", &pages, c, s3_fifo(c, 2, true))?;
         same("lirs", &pages, c, lirs(c))?;
     }
 

@@ -37,6 +37,7 @@ type Variant = (&'static str, &'static str, Option<(&'static str, f64)>);
 const VARIANTS: &[Variant] = &[
     ("s3fifo", "thr1", Some(("threshold", 1.0))),
     ("s3fifo", "thr2", Some(("threshold", 2.0))),
+    ("s3fifo", "fill", Some(("fill", 1.0))),
     ("lirs", "unbounded", None),
     ("lirs", "dedup", None),
 ];

@@ -7,8 +7,10 @@
 //!   main FIFO enters it again with one use less, while it has any. The small FIFO gives a page
 //!   unless it is empty or the main one is above its share.
 //! - Cost: O(1) for each reference, amortised; 9 B for each page.
-//! - Source: Yang, Zhang, Qiu, Yue, Rashmi, SOSP 2023. The paper moves a page at more than one use,
-//!   which is a `threshold` of 2; some programs use 1.
+//! - Source: Yang, Zhang, Qiu, Yue, Rashmi, SOSP 2023, figure 5. The paper moves a page at more than
+//!   one use, which is a `threshold` of 2; some programs use 1. While memory still has free frames,
+//!   the paper's small FIFO grows over its share. In the authors' program, since 2025, what it has no
+//!   room for goes to the main FIFO until the first eviction: `fill` of 1.
 //! - Limits: a page that is used again only after it left the ghost list is treated as new.
 
 use super::interface::{Access, Evictions, Policy, Setup};
@@ -29,6 +31,11 @@ pub(super) const SPEC: Spec = Spec::of::<S3Fifo>(
         2.0,
         "uses in the small FIFO that lead to the main one",
     ),
+    (
+        "fill",
+        0.0,
+        "1: until the first eviction, what exceeds the small FIFO's share enters the main one, as in the authors' program; 0 is the paper",
+    ),
 ]);
 
 const SMALL: usize = 0;
@@ -45,9 +52,11 @@ struct S3Fifo {
     /// Each page's list in the lower four bits, its uses in the upper four.
     state: Vec<u8>,
     capacity: usize,
-    main: usize,
+    small: usize,
     ghost: usize,
     threshold: u8,
+    /// Whether new pages enter the main FIFO when the small one has its share.
+    fills_main: bool,
 }
 
 impl Policy for S3Fifo {
@@ -64,9 +73,10 @@ impl Policy for S3Fifo {
             lists: Links::new(setup.pages()),
             state: vec![NOWHERE; setup.pages()],
             capacity: setup.capacity,
-            main: setup.capacity - share(small),
+            small: share(small),
             ghost: share(setup.option("ghost")),
             threshold: threshold as u8,
+            fills_main: setup.option("fill") >= 1.0,
         })
     }
 
@@ -85,9 +95,15 @@ impl Policy for S3Fifo {
             *state = NOWHERE;
         }
         while self.resident() >= self.capacity {
+            self.fills_main = false;
             self.evict(evicted);
         }
-        let to = if list == GHOST { MAIN } else { SMALL };
+        let passes_small = self.fills_main && self.lists.len(SMALL) >= self.small;
+        let to = if list == GHOST || passes_small {
+            MAIN
+        } else {
+            SMALL
+        };
         self.put(to, page, 0);
         Access::Miss
     }
@@ -105,7 +121,8 @@ impl S3Fifo {
     }
 
     fn evict(&mut self, evicted: &mut impl Evictions) {
-        if self.lists.len(MAIN) > self.main || self.lists.is_empty(SMALL) {
+        let main = self.capacity - self.small;
+        if self.lists.len(MAIN) > main || self.lists.is_empty(SMALL) {
             self.evict_main(evicted);
         } else {
             self.evict_small(evicted);
