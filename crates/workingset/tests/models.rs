@@ -238,45 +238,57 @@ fn arc(capacity: usize, whole: bool) -> impl FnMut(Page) -> bool {
     }
 }
 
-fn s3_fifo(capacity: usize, threshold: u32, fill: bool) -> impl FnMut(Page) -> bool {
+/// What is not in the paper's artifact: the main FIFO's warm-up, and algorithm 1 to the letter.
+#[derive(Clone, Copy, PartialEq)]
+enum S3 {
+    Artifact,
+    Fills,
+    Strict,
+}
+
+fn s3_fifo(capacity: usize, threshold: u32, variant: S3) -> impl FnMut(Page) -> bool {
     let small_share = capacity / 10;
     let ghosts = (capacity as f64 * 0.9) as usize;
     let mut small = Counted::new();
     let mut main = Counted::new();
     let mut ghost = List::new();
     let mut has_evicted = false;
+    let evict_main = |main: &mut Counted| {
+        while let Some((oldest, uses)) = main.pop_back() {
+            if uses == 0 {
+                break;
+            }
+            main.push_front((oldest, uses - 1));
+        }
+    };
     move |page| {
-        if let Some(entry) = small
-            .iter_mut()
-            .chain(&mut main)
-            .find(|entry| entry.0 == page)
-        {
+        let mut resident = small.iter_mut().chain(&mut main);
+        if let Some(entry) = resident.find(|entry| entry.0 == page) {
             entry.1 = (entry.1 + 1).min(3);
             return true;
         }
-        let remembered = take(&mut ghost, page);
+        let was_remembered = variant != S3::Strict && take(&mut ghost, page);
         while small.len() + main.len() >= capacity {
             has_evicted = true;
-            if main.len() > capacity - small_share || small.is_empty() {
-                while let Some((oldest, uses)) = main.pop_back() {
-                    if uses == 0 {
-                        break;
-                    }
-                    main.push_front((oldest, uses - 1));
+            if small.is_empty() || main.len() > capacity - small_share {
+                evict_main(&mut main);
+                continue;
+            }
+            while let Some((oldest, uses)) = small.pop_back() {
+                if uses < threshold {
+                    ghost.push_front(oldest);
+                    ghost.truncate(ghosts);
+                    break;
                 }
-            } else {
-                while let Some((oldest, uses)) = small.pop_back() {
-                    if uses < threshold {
-                        ghost.push_front(oldest);
-                        ghost.truncate(ghosts);
-                        break;
-                    }
-                    main.push_front((oldest, 0));
+                main.push_front((oldest, 0));
+                if variant == S3::Strict && main.len() > capacity - small_share {
+                    evict_main(&mut main);
                 }
             }
         }
-        let fills_main = fill && !has_evicted && small.len() >= small_share;
-        if remembered || fills_main {
+        let remembered = was_remembered || take(&mut ghost, page);
+        let fills = variant == S3::Fills && !has_evicted && small.len() >= small_share;
+        if remembered || fills {
             main.push_front((page, 0));
         } else {
             small.push_front((page, 0));
@@ -367,9 +379,10 @@ proptest! {
         same("2q", &pages, c, two_q(c))?;
         same("arc", &pages, c, arc(c, false))?;
         same("arc-int-p", &pages, c, arc(c, true))?;
-        same("s3fifo", &pages, c, s3_fifo(c, 2, false))?;
-        same("s3fifo(thr1)", &pages, c, s3_fifo(c, 1, false))?;
-        same("s3fifo(fill)", &pages, c, s3_fifo(c, 2, true))?;
+        same("s3fifo", &pages, c, s3_fifo(c, 2, S3::Artifact))?;
+        same("s3fifo(thr1)", &pages, c, s3_fifo(c, 1, S3::Artifact))?;
+        same("s3fifo(fill)", &pages, c, s3_fifo(c, 2, S3::Fills))?;
+        same("s3fifo:strict=1", &pages, c, s3_fifo(c, 2, S3::Strict))?;
         same("lirs", &pages, c, lirs(c))?;
     }
 

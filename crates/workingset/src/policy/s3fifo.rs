@@ -7,11 +7,15 @@
 //!   main FIFO enters it again with one use less, while it has any. The small FIFO gives a page
 //!   unless it is empty or the main one is above its share.
 //! - Cost: O(1) for each reference, amortised; 9 B for each page.
-//! - Source: Yang, Zhang, Qiu, Yue, Rashmi, SOSP 2023, figure 5. The paper moves a page at more than
-//!   one use, which is a `threshold` of 2; some programs use 1. While memory still has free frames,
-//!   the paper's small FIFO grows over its share. In the authors' program, since 2025, what it has no
-//!   room for goes to the main FIFO until the first eviction: `fill` of 1.
-//! - Limits: a page that is used again only after it left the ghost list is treated as new.
+//! - Source: Yang, Zhang, Qiu, Yue, Rashmi, SOSP 2023, section 4 and the program of its artifact. The
+//!   paper moves a page at more than one use, which is a `threshold` of 2; some programs use 1. While
+//!   memory has free frames, the small FIFO grows over its share. In the authors' later program, what
+//!   it has no room for enters the main FIFO until the first eviction: `fill` of 1. The paper's
+//!   algorithm 1 differs from its artifact in two ways: a page that moves to a full main FIFO evicts
+//!   one of it, beside the page that leaves the small one, and the ghost list is looked at after the
+//!   eviction: `strict` of 1.
+//! - Limits: a page that is used again only after it left the ghost list is treated as new. With
+//!   `strict` some frames are free for a while; the mean size counts memory as full.
 
 use super::interface::{Access, Evictions, Policy, Setup};
 use super::spec::Spec;
@@ -36,6 +40,11 @@ pub(super) const SPEC: Spec = Spec::of::<S3Fifo>(
         0.0,
         "1: until the first eviction, what exceeds the small FIFO's share enters the main one, as in the authors' program; 0 is the paper",
     ),
+    (
+        "strict",
+        0.0,
+        "1: the paper's algorithm 1 to the letter; 0 is the program of its artifact",
+    ),
 ]);
 
 const SMALL: usize = 0;
@@ -57,6 +66,7 @@ struct S3Fifo {
     threshold: u8,
     /// Whether new pages enter the main FIFO when the small one has its share.
     fills_main: bool,
+    strict: bool,
 }
 
 impl Policy for S3Fifo {
@@ -77,6 +87,7 @@ impl Policy for S3Fifo {
             ghost: share(setup.option("ghost")),
             threshold: threshold as u8,
             fills_main: setup.option("fill") >= 1.0,
+            strict: setup.option("strict") >= 1.0,
         })
     }
 
@@ -90,7 +101,8 @@ impl Policy for S3Fifo {
             }
             return Access::Hit;
         }
-        if list == GHOST {
+        let mut is_remembered = list == GHOST;
+        if is_remembered && !self.strict {
             self.lists.remove(GHOST, page);
             *state = NOWHERE;
         }
@@ -98,8 +110,14 @@ impl Policy for S3Fifo {
             self.fills_main = false;
             self.evict(evicted);
         }
+        if is_remembered && self.strict {
+            is_remembered = self.state[page as usize] == GHOST as u8;
+            if is_remembered {
+                self.lists.remove(GHOST, page);
+            }
+        }
         let passes_small = self.fills_main && self.lists.len(SMALL) >= self.small;
-        let to = if list == GHOST || passes_small {
+        let to = if is_remembered || passes_small {
             MAIN
         } else {
             SMALL
@@ -121,18 +139,24 @@ impl S3Fifo {
     }
 
     fn evict(&mut self, evicted: &mut impl Evictions) {
-        let main = self.capacity - self.small;
-        if self.lists.len(MAIN) > main || self.lists.is_empty(SMALL) {
+        if self.main_is_full() || self.lists.is_empty(SMALL) {
             self.evict_main(evicted);
         } else {
             self.evict_small(evicted);
         }
     }
 
+    fn main_is_full(&self) -> bool {
+        self.lists.len(MAIN) > self.capacity - self.small
+    }
+
     fn evict_small(&mut self, evicted: &mut impl Evictions) {
         while let Some(seen) = self.lists.pop_back(SMALL) {
             if self.state[seen as usize] >> 4 >= self.threshold {
                 self.put(MAIN, seen, 0);
+                if self.strict && self.main_is_full() {
+                    self.evict_main(evicted);
+                }
                 continue;
             }
             self.state[seen as usize] = NOWHERE;
