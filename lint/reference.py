@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Keeps the reference pages equal to the code.
 
-    lint/reference.py           fails if docs/reference/metrics.md or configuration.md differs from its source
-    lint/reference.py --write   writes the rows of metrics.md anew
+    lint/reference.py           fails if docs/reference/metrics.md, configuration.md or policies.md differs from its source
+    lint/reference.py --write   writes the rows of metrics.md and the table of cells of policies.md anew
 
 Metrics: the source is crates/daemon/src/metrics/openmetrics.expected, what a busy guard exports. A test of the daemon holds
 that file against FAMILIES, so each family is in it. Each family has one row in the page, with its type, its unit, its
@@ -11,8 +11,12 @@ labels and its help. `--write` renews the rows where they stand; new families co
 Configuration: the source is packaging/warmset.toml, which a test of the daemon holds against the defaults. Each key has one
 row under the heading of its section, with its default. Defaults that are lists are not compared. A row may name an older
 spelling, "(was `KEY`)": the file may have either.
+
+Policies: each policy of the code has one row in policies.md. The table of cells there counts what docs/results/policies.tsv
+has, which bench/policies.py measures.
 """
 
+import csv
 import re
 import sys
 from dataclasses import dataclass, field
@@ -24,11 +28,18 @@ METRICS_PAGE = ROOT / "docs/reference/metrics.md"
 DEFAULTS = ROOT / "packaging/warmset.toml"
 CONFIGURATION_PAGE = ROOT / "docs/reference/configuration.md"
 
+POLICY_SOURCES = ROOT / "crates/workingset/src/policy"
+POLICIES_PAGE = ROOT / "docs/reference/policies.md"
+CELLS = ROOT / "docs/results/policies.tsv"
+
 # What each type adds to the name of a family's samples.
 SUFFIX = {"counter": "_total", "info": "_info"}
 
 METRIC_ROW = re.compile(r"^\| `(warmset_\w+)`.*$", re.MULTILINE)
 KEY_ROW = re.compile(r"^\| `([a-z-]+)`(?: \(was `([a-z-]+)`\))? \| ([^|]*) \|", re.MULTILINE)
+SPEC = re.compile(r"Spec::of::<[^;]*?>\(\s*\"([a-z0-9-]+)\"")
+POLICY_ROW = re.compile(r"^\| `([a-z0-9-]+)` \|", re.MULTILINE)
+CELLS_TABLE = re.compile(r"^\| run as \|.*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
 
 
 @dataclass
@@ -143,17 +154,63 @@ def configuration_complaints() -> list[str]:
     return complaints
 
 
+def policies() -> set[str]:
+    found = set()
+    for source in POLICY_SOURCES.glob("*.rs"):
+        found.update(SPEC.findall(source.read_text()))
+    return found
+
+
+def cells() -> str:
+    """The table of cells: for each policy and program, how many are equal and how far the others are."""
+    alike: dict[tuple[str, str], list[dict[str, str]]] = {}
+    with open(CELLS, newline="") as file:
+        for row in csv.DictReader(file, delimiter="\t"):
+            alike.setdefault((row["policy"], row["program"]), []).append(row)
+    lines = ["| run as | beside | cells | equal | misses, least and most beside it |", "|---|---|---:|---:|---|"]
+    for (policy, program), rows in sorted(alike.items()):
+        equal = sum(row["equal"] == "yes" for row in rows)
+        spread = "" if equal == len(rows) else spread_of(rows)
+        lines.append(f"| `{policy}` | {program} | {len(rows)} | {equal} | {spread} |")
+    return "\n".join(lines)
+
+
+def spread_of(rows: list[dict[str, str]]) -> str:
+    """Our misses beside the program's, where they differ."""
+    ratios = []
+    for row in rows:
+        if row["equal"] == "yes":
+            continue
+        theirs = float(row["its_misses"])
+        if row["program"].startswith("cachesim"):
+            theirs *= float(row["references"])
+        ratios.append(float(row["misses"]) / theirs - 1)
+    return f"{100 * min(ratios):+.2f} % to {100 * max(ratios):+.2f} %"
+
+
+def policies_complaints() -> list[str]:
+    page = POLICIES_PAGE.read_text()
+    name = POLICIES_PAGE.name
+    rows = POLICY_ROW.findall(page.split("\n## ")[1])
+    complaints = [f"{name}: {policy} has no row" for policy in policies() - set(rows)]
+    complaints += [f"{name}: {policy} is no policy" for policy in set(rows) - policies()]
+    if cells() not in page:
+        complaints.append(f"{name}: the table of cells differs from {CELLS.name}: lint/reference.py --write")
+    return complaints
+
+
 def main() -> int:
     if sys.argv[1:] == ["--write"]:
         METRICS_PAGE.write_text(renewed(METRICS_PAGE.read_text()))
+        POLICIES_PAGE.write_text(CELLS_TABLE.sub(lambda _: cells(), POLICIES_PAGE.read_text()))
     elif sys.argv[1:]:
         print(__doc__, file=sys.stderr)
         return 2
-    complaints = metrics_complaints() + configuration_complaints()
+    complaints = metrics_complaints() + configuration_complaints() + policies_complaints()
     for complaint in complaints:
         print(f"reference: {complaint}", file=sys.stderr)
     if not complaints:
-        print(f"reference: {len(families())} metrics and {len(keys_of_file())} keys stand in their pages")
+        print(f"reference: {len(families())} metrics and {len(keys_of_file())} keys stand in their pages, and {len(policies())} policies")
     return 1 if complaints else 0
 
 
