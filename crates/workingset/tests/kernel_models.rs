@@ -70,7 +70,7 @@ impl Clock {
         self.list.iter().rposition(|entry| entry.place == place)
     }
 
-    fn to_head(&mut self, page: Page, place: Place, in_test: bool) {
+    fn put_first(&mut self, page: Page, place: Place, in_test: bool) {
         self.list.retain(|entry| entry.page != page);
         let used = false;
         self.list.insert(
@@ -124,11 +124,11 @@ impl Clock {
         while let Some(at) = self.last(Place::Hot) {
             let entry = self.list[at];
             if !entry.used {
-                self.to_head(entry.page, Place::Cold, false);
+                self.put_first(entry.page, Place::Cold, false);
                 self.pass_cold(None);
                 return true;
             }
-            self.to_head(entry.page, Place::Hot, false);
+            self.put_first(entry.page, Place::Hot, false);
             if !self.pass_cold(Some(until)) {
                 self.pass_cold(None);
                 return false;
@@ -157,10 +157,10 @@ impl Clock {
         let at = self.last(Place::Cold).unwrap();
         let entry = self.list[at];
         if entry.used && self.makes_room(entry.page) {
-            self.to_head(entry.page, Place::Hot, false);
+            self.put_first(entry.page, Place::Hot, false);
             self.pass_cold(None);
         } else if entry.used && self.again {
-            self.to_head(entry.page, Place::Cold, true);
+            self.put_first(entry.page, Place::Cold, true);
         } else {
             let at = self.at(entry.page).unwrap();
             if self.list[at].in_test {
@@ -201,9 +201,9 @@ fn clock_pro(c: usize, cold: f64, most: f64, again: bool) -> impl FnMut(Page) ->
         let resident = |clock: &Clock| clock.list.len() - clock.count(Place::Remembered);
         let free = c - resident(&clock);
         if free > least {
-            clock.to_head(page, Place::Hot, false);
+            clock.put_first(page, Place::Hot, false);
         } else if free > 0 {
-            clock.to_head(page, Place::Cold, true);
+            clock.put_first(page, Place::Cold, true);
         } else {
             while resident(&clock) == c {
                 clock.run_cold();
@@ -213,7 +213,7 @@ fn clock_pro(c: usize, cold: f64, most: f64, again: bool) -> impl FnMut(Page) ->
             } else {
                 Place::Cold
             };
-            clock.to_head(page, place, place == Place::Cold);
+            clock.put_first(page, place, place == Place::Cold);
         }
         clock.pass_cold(None);
         false

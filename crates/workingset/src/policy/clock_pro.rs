@@ -126,15 +126,15 @@ impl ClockPro {
     fn fault(&mut self, page: Page, evicted: &mut impl Evictions) {
         let free = self.capacity - self.resident();
         if free > self.least {
-            self.to_head(page, HOT);
+            self.put_first(page, HOT);
         } else if free > 0 {
-            self.to_head(page, COLD | TEST);
+            self.put_first(page, COLD | TEST);
         } else {
             while self.resident() == self.capacity {
                 self.run_cold(evicted);
             }
             let becomes_hot = self.makes_room_among_hot(page);
-            self.to_head(page, if becomes_hot { HOT } else { COLD | TEST });
+            self.put_first(page, if becomes_hot { HOT } else { COLD | TEST });
         }
         self.settle_cold();
         self.settle_hot();
@@ -178,7 +178,7 @@ impl ClockPro {
         self.set(page, NOWHERE);
     }
 
-    fn to_head(&mut self, page: Page, state: u8) {
+    fn put_first(&mut self, page: Page, state: u8) {
         if self.kind(page) != NOWHERE {
             self.forget(page);
         }
@@ -190,10 +190,10 @@ impl ClockPro {
         let page = self.cold_hand;
         let was_used = self.is(page, USED);
         if was_used && self.makes_room_among_hot(page) {
-            self.to_head(page, HOT);
+            self.put_first(page, HOT);
             self.settle_hot();
         } else if was_used && self.again {
-            self.to_head(page, COLD | TEST);
+            self.put_first(page, COLD | TEST);
         } else {
             evicted.note(page);
             if self.is(page, TEST) {
@@ -237,7 +237,7 @@ impl ClockPro {
             let page = self.hot_hand;
             if self.kind(page) == HOT {
                 found = !self.is(page, USED);
-                self.to_head(page, if found { COLD } else { HOT });
+                self.put_first(page, if found { COLD } else { HOT });
             } else {
                 self.hot_hand = self.towards_head(page);
                 self.end_test(page);
