@@ -379,6 +379,7 @@ proptest! {
         same("2q", &pages, c, two_q(c))?;
         same("arc", &pages, c, arc(c, false))?;
         same("arc-int-p", &pages, c, arc(c, true))?;
+        same("arc:whole=1", &pages, c, arc(c, true))?;
         same("s3fifo", &pages, c, s3_fifo(c, 2, S3::Artifact))?;
         same("s3fifo(thr1)", &pages, c, s3_fifo(c, 1, S3::Artifact))?;
         same("s3fifo(fill)", &pages, c, s3_fifo(c, 2, S3::Fills))?;

@@ -8,8 +8,8 @@
 //!   max(|B1|/|B2|, 1), 0)`. T1 gives a page while |T1| > p, or if |T1| = p and the page comes from
 //!   B2. Otherwise T2 gives one.
 //! - Cost: O(1) for each reference, 9 B for each page.
-//! - Source: Megiddo, Modha, FAST 2003, figure 4. `arc` computes p in real numbers, as the figures
-//!   of the paper do, and `arc-int-p` in whole numbers.
+//! - Source: Megiddo, Modha, FAST 2003, figure 4. `arc` computes p in real numbers, as the results
+//!   of the paper do; `arc-int-p`, or a `whole` of 1, in whole numbers, as some programs do.
 //! - Limits: in a loop of more than 2c pages no page is found in B1, so ARC does not adapt.
 
 use super::interface::{Access, Evictions, Policy, Setup};
@@ -17,16 +17,21 @@ use super::spec::Spec;
 use crate::links::Links;
 use crate::{Error, Page};
 
-pub(super) const REAL: Spec = Spec::of::<Arc<false>>(
+const WHOLE: &str =
+    "1: the share that learns is a whole number; 0 is a real number, as in the paper's results";
+
+pub(super) const REAL: Spec = Spec::of::<Arc>(
     "arc",
     "recency and frequency, and a share that learns",
     "Megiddo, Modha, FAST 2003; the share a real number",
-);
-pub(super) const INTEGER: Spec = Spec::of::<Arc<true>>(
+)
+.with(&[("whole", 0.0, WHOLE)]);
+pub(super) const INTEGER: Spec = Spec::of::<Arc>(
     "arc-int-p",
     "the same, the share a whole number",
     "Megiddo, Modha, FAST 2003",
-);
+)
+.with(&[("whole", 1.0, WHOLE)]);
 
 const T1: usize = 0;
 const T2: usize = 1;
@@ -34,15 +39,16 @@ const B1: usize = 2;
 const B2: usize = 3;
 const NOWHERE: u8 = 4;
 
-struct Arc<const INTEGER: bool> {
+struct Arc {
     lists: Links<4>,
     home: Vec<u8>,
     capacity: usize,
     /// The target size of T1.
     p: f64,
+    whole: bool,
 }
 
-impl<const INTEGER: bool> Policy for Arc<INTEGER> {
+impl Policy for Arc {
     fn new(setup: &Setup<'_>) -> Result<Self, Error> {
         let pages = setup.pages();
         Ok(Self {
@@ -50,6 +56,7 @@ impl<const INTEGER: bool> Policy for Arc<INTEGER> {
             home: vec![NOWHERE; pages],
             capacity: setup.capacity,
             p: 0.0,
+            whole: setup.option("whole") >= 1.0,
         })
     }
 
@@ -74,7 +81,7 @@ impl<const INTEGER: bool> Policy for Arc<INTEGER> {
     }
 }
 
-impl<const INTEGER: bool> Arc<INTEGER> {
+impl Arc {
     /// A miss. It is kept out of line, so that the code of hits stays short: they are most
     /// references.
     #[inline(never)]
@@ -101,20 +108,17 @@ impl<const INTEGER: bool> Arc<INTEGER> {
         let b1 = self.lists.len(B1);
         let b2 = self.lists.len(B2);
         if ghost == B1 {
-            let step = Self::ratio(b2, b1).max(1.0);
+            let step = self.ratio(b2, b1).max(1.0);
             self.p = (self.p + step).min(self.capacity as f64);
         } else {
-            let step = Self::ratio(b1, b2).max(1.0);
+            let step = self.ratio(b1, b2).max(1.0);
             self.p = (self.p - step).max(0.0);
         }
     }
 
-    fn ratio(one: usize, other: usize) -> f64 {
-        if INTEGER {
-            (one / other) as f64
-        } else {
-            one as f64 / other as f64
-        }
+    fn ratio(&self, one: usize, other: usize) -> f64 {
+        let ratio = one as f64 / other as f64;
+        if self.whole { ratio.floor() } else { ratio }
     }
 
     /// Case IV of the paper: a page that is in none of the lists.
