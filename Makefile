@@ -220,6 +220,7 @@ bench: build
 	$(CARGO) bench --locked -p warmset-daemon --bench tick
 	bench/instructions.sh $(TARGET)/release
 	bench/simulator.sh $(TARGET)/release
+	bench/curves.sh
 	bench/python.sh
 	bench/sweep.sh $(TARGET)/release
 

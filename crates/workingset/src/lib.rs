@@ -10,6 +10,7 @@
 //! The crate is pure: it reads no file and no clock. Pages are dense numbers in the order of their
 //! first use, so every structure is an array.
 
+mod ahead;
 pub mod analysis;
 pub mod capacity;
 pub mod dense;

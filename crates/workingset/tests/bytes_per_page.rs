@@ -1,8 +1,8 @@
 //! The memory of each policy beside the trace: at most 32 bytes for each different page, at any
-//! capacity.
+//! capacity. So it is for the measures at every window and every size.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-use workingset::measure::Intervals;
+use workingset::measure::{Intervals, MissCurve};
 use workingset::{POLICIES, Trace};
 
 /// The most bytes that `run` has allocated at once.
@@ -42,4 +42,7 @@ fn a_page_costs_no_policy_more_than_32_bytes() {
         intervals <= 32.5,
         "intervals: {intervals:.1} B for each page"
     );
+    let line = 4 << 10;
+    let curve = peak(|| drop(MissCurve::of(&trace))).saturating_sub(line) as f64 / pages as f64;
+    assert!(curve <= 24.5, "curve: {curve:.1} B for each page");
 }

@@ -59,7 +59,7 @@ pub struct Knees {
 impl Lifetime {
     /// A curve from parameters, mean sizes and misses, by rising parameter.
     pub fn new(policy: &str, time: u64, points: impl Iterator<Item = (u64, f64, f64)>) -> Self {
-        let mut curve = Vec::new();
+        let mut curve = Vec::with_capacity(points.size_hint().0);
         for (parameter, size, misses) in points {
             curve.push(Point {
                 parameter,
@@ -105,12 +105,11 @@ impl Lifetime {
 
     /// The curve of LRU, at every size. `time` is that of the other curves.
     pub fn of_lru(curve: &MissCurve, time: u64) -> Self {
-        let all = curve.all();
-        let sizes = curve.mean_sizes();
+        let points = curve.points().skip(1);
         Self::new(
             "lru",
             time,
-            (1..all.len()).map(|c| (c as u64, sizes[c], all[c])),
+            points.map(|point| (point.size as u64, point.mean_size, point.misses)),
         )
     }
 

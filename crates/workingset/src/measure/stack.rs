@@ -1,52 +1,29 @@
-//! LRU's misses at every size of memory, from one pass: exact stack distances, by divide and
-//! conquer over time.
+//! LRU's misses at every size of memory, from one pass: exact stack distances.
 //!
-//! Take a reference at t to a page that was last used at p. It hits in c pages iff fewer than c
-//! different pages were used between. Of the t − p − 1 references between, those with a last use
-//! after p are repetitions. The others are different pages:
+//! A page's stack distance is the number of different pages used since its last use, itself included. It hits in every memory of
+//! that many pages and more. [`super::line`] has how it is counted.
 //!
-//! - d(t) = (t − p − 1) − #{j : p < j < t, prev(j) > p}.
+//! A long trace is cut in parts, one for each thread. A part cannot tell the distances of its first uses. So these go through the
+//! stack of the parts before it, in order, as if nothing else had been used: a page that the part has used before is then above
+//! them, once, as it is in the whole trace.
 //!
-//! A block of time keeps the references with a last use before the block (open ones, with their
-//! count so far), and the positions that are not yet used again. Two neighbours are merged by
-//! walking both in order. Only what crosses a border goes on to the next level.
-//!
-//! - Cost: O(n · Σ m(2^k)), with m the miss rate of the working set: near linear for programs. 4 B
-//!   for each reference, and 12 B for each open one.
-//! - Source: Mattson, Gecsei, Slutz, Traiger, IBM Systems Journal 9(2), 1970 (stack distances). The
-//!   merge is of the family of Increment-and-Freeze (SPAA 2023) and PARDA (IPDPS 2012).
+//! - Cost: one pass; 13 B for each page, and as much again for each further part.
+//! - Source: Mattson, Gecsei, Slutz, Traiger, IBM Systems Journal 9(2), 1970 (stack distances); Niu et al., PARDA, IPDPS 2012
+//!   (parts).
 
-use crate::{NONE, Page, Trace};
+use super::line::Line;
+use crate::dense::Dense;
+use crate::{Error, Page, Trace};
 use rayon::prelude::*;
 
-/// References of a block that is solved by comparing all pairs. Larger blocks compare more, smaller
-/// ones merge more.
-const BASE: usize = 64;
 /// References below which one thread does all: with fewer, starting others costs more than it
 /// saves.
 const SHARED: usize = 1 << 18;
-
-/// A reference to a page that was last used before the block.
-#[derive(Debug, Clone, Copy)]
-struct Open {
-    prev: u32,
-    at: u32,
-    /// References before it in the block with a last use after `prev`.
-    repeated: u32,
-}
-
-/// What a block of time keeps for the merge with its neighbours.
-#[derive(Debug, Default)]
-struct Block {
-    start: u32,
-    end: u32,
-    /// The open references, by rising `prev`.
-    open: Vec<Open>,
-    /// Positions not used again in the block, rising.
-    last: Vec<u32>,
-    /// References with their last use in the block.
-    closed: u32,
-}
+/// References of a part for each page of the trace, at least. A part uses each page about twice more than the whole would: as a
+/// first use, and in the stack of those before.
+const OF_EACH_PAGE: usize = 16;
+/// The most parts: each takes memory for all pages.
+const MOST_PARTS: usize = 4;
 
 /// How many references have each stack distance.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,12 +43,19 @@ pub struct MissCurve {
 impl MissCurve {
     /// The exact curve of a trace.
     pub fn of(trace: &Trace) -> Self {
-        let distances = distances(trace.refs(), trace.pages());
+        let hits = distances(trace.refs(), trace.pages());
+        let mut fills = Vec::with_capacity(trace.pages());
+        note_first_uses(trace.refs(), 0, &mut fills);
+        Self::counted(hits, trace.len() as u64, trace.pages() as u64, fills)
+    }
+
+    fn counted(hits: Vec<u64>, references: u64, cold: u64, fills: Vec<u64>) -> Self {
         Self {
-            hits: distances.iter().map(|count| *count as f64).collect(),
-            references: trace.len() as u64,
-            cold: trace.pages() as u64,
-            fills: first_uses(trace),
+            // In the same memory.
+            hits: hits.into_iter().map(|count| count as f64).collect(),
+            references,
+            cold,
+            fills,
         }
     }
 
@@ -94,13 +78,7 @@ impl MissCurve {
 
     /// Misses at every size from 0 to the number of pages. They never rise.
     pub fn all(&self) -> Vec<f64> {
-        let mut left = self.references as f64;
-        let mut all = Vec::with_capacity(self.hits.len());
-        for hits in &self.hits {
-            left -= hits;
-            all.push(left.max(self.cold as f64));
-        }
-        all
+        self.points().map(|point| point.misses).collect()
     }
 
     /// The sizes at which misses change, and the misses there.
@@ -116,220 +94,160 @@ impl MissCurve {
         steps
     }
 
-    /// Mean number of pages in memory over the references, from the empty memory on, at every size
-    /// from 0.
-    pub fn mean_sizes(&self) -> Vec<f64> {
-        if self.fills.is_empty() {
-            return (0..self.hits.len()).map(|size| size as f64).collect();
-        }
+    /// Every size from 0 to the number of pages, with its misses and the mean number of pages in memory.
+    pub fn points(&self) -> impl ExactSizeIterator<Item = AtSize> + '_ {
         let references = self.references as f64;
+        let mut left = references;
         let mut mean = 0.0;
-        let mut means = vec![mean];
-        for at in &self.fills {
-            mean += (self.references - at) as f64 / references;
-            means.push(mean);
-        }
-        means
+        (0..self.hits.len()).map(move |size| {
+            left -= self.hits[size];
+            let before = size.checked_sub(1);
+            mean = match before.and_then(|before| self.fills.get(before)) {
+                Some(full) => mean + (self.references - full) as f64 / references,
+                None => size as f64,
+            };
+            AtSize {
+                size,
+                mean_size: mean,
+                misses: left.max(self.cold as f64),
+            }
+        })
     }
 }
 
-fn first_uses(trace: &Trace) -> Vec<u64> {
-    let mut next = 0;
-    let mut fills = Vec::with_capacity(trace.pages());
-    // Pages are numbered in the order of first use.
-    for (at, page) in trace.refs().iter().enumerate() {
-        if *page == next {
-            fills.push(at as u64);
-            next += 1;
+/// A point of the curve.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AtSize {
+    /// Pages of memory.
+    pub size: usize,
+    /// Mean number of pages in memory over the references, from the empty memory on.
+    pub mean_size: f64,
+    /// Misses.
+    pub misses: f64,
+}
+
+/// Counts stack distances as references come, in memory for the pages and not for the references.
+#[derive(Debug, Default)]
+pub struct Distances {
+    dense: Dense,
+    numbers: Vec<Page>,
+    line: Line,
+    hits: Vec<u64>,
+    fills: Vec<u64>,
+    references: u64,
+}
+
+impl Distances {
+    /// Counts references.
+    ///
+    /// Errors: more pages than there are numbers.
+    pub fn push(&mut self, pages: &[u64]) -> Result<(), Error> {
+        self.numbers.clear();
+        self.dense.extend(pages, &mut self.numbers)?;
+        let pages = self.pages();
+        self.line.grow(pages);
+        self.hits.resize(pages + 1, 0);
+        self.line
+            .run(&self.numbers, &mut self.hits, &mut Vec::new());
+        note_first_uses(&self.numbers, self.references, &mut self.fills);
+        self.references += self.numbers.len() as u64;
+        Ok(())
+    }
+
+    /// References so far.
+    pub fn references(&self) -> u64 {
+        self.references
+    }
+
+    /// Different pages so far.
+    pub fn pages(&self) -> usize {
+        self.dense.names().len()
+    }
+
+    /// The exact curve.
+    pub fn finish(self) -> MissCurve {
+        let cold = self.pages() as u64;
+        MissCurve::counted(self.hits, self.references, cold, self.fills)
+    }
+}
+
+/// Appends the places of the first use of each page. Pages are numbered in the order of first use.
+fn note_first_uses(refs: &[Page], from: u64, places: &mut Vec<u64>) {
+    for (at, page) in (from..).zip(refs) {
+        if *page as usize == places.len() {
+            places.push(at);
         }
     }
-    fills
 }
 
 /// The number of references at each stack depth from 0 to the number of pages.
 pub fn distances(refs: &[Page], pages: usize) -> Vec<u64> {
-    // A page right after itself is at depth 1, and changes no other distance.
-    let prev = last_uses(refs, pages);
-    let mut hits = vec![0_u64; pages + 1];
-    hits[1.min(pages)] += (refs.len() - prev.len()) as u64;
-    if prev.len() < SHARED {
-        conquer(&prev, 0, &mut hits, &mut Pool::default());
-        return hits;
+    let enough = refs.len() / (SHARED / 2 + OF_EACH_PAGE * pages);
+    let parts = rayon::current_num_threads().min(MOST_PARTS).min(enough);
+    distances_in_parts(refs, pages, parts.max(1))
+}
+
+fn distances_in_parts(refs: &[Page], pages: usize, parts: usize) -> Vec<u64> {
+    if parts == 1 {
+        return Part::of(refs, pages).hits;
     }
-    let parts = rayon::current_num_threads() * 2;
-    let step = prev.len().div_ceil(parts).next_multiple_of(BASE);
-    let done: Vec<(Block, Vec<u64>)> = prev
+    let step = refs.len().div_ceil(parts);
+    let done: Vec<Part> = refs
         .par_chunks(step)
-        .enumerate()
-        .map(|(part, chunk)| {
-            let mut hits = vec![0_u64; pages + 1];
-            let block = conquer(chunk, part * step, &mut hits, &mut Pool::default());
-            (block, hits)
-        })
+        .map(|refs| Part::of(refs, pages))
         .collect();
-    let mut whole: Option<Block> = None;
-    let mut pool = Pool::default();
-    for (block, own) in done {
-        for (all, own) in hits.iter_mut().zip(own) {
+    let mut done = done.into_iter();
+    let Some(mut whole) = done.next() else {
+        return vec![0; pages + 1];
+    };
+    while let Some(part) = done.next() {
+        let is_last = done.len() == 0;
+        whole.then(part, is_last);
+    }
+    whole.hits
+}
+
+/// A part of the references.
+struct Part {
+    line: Line,
+    /// References by depth, but for the first uses.
+    hits: Vec<u64>,
+    /// Pages in the order of their first use.
+    firsts: Vec<Page>,
+}
+
+impl Part {
+    fn of(refs: &[Page], pages: usize) -> Self {
+        let mut part = Self {
+            line: Line::default(),
+            hits: vec![0; pages + 1],
+            firsts: Vec::new(),
+        };
+        part.line.grow(pages);
+        part.line.run(refs, &mut part.hits, &mut part.firsts);
+        part
+    }
+
+    /// Adds the part after this one. The stack is brought up to date unless nothing comes after.
+    fn then(&mut self, later: Self, is_last: bool) {
+        self.line
+            .run(&later.firsts, &mut self.hits, &mut Vec::new());
+        for (all, own) in self.hits.iter_mut().zip(&later.hits) {
             *all += own;
         }
-        whole = Some(match whole {
-            None => block,
-            Some(left) => merge(left, block, &mut hits, &mut pool),
-        });
-    }
-    hits
-}
-
-/// For each reference that does not repeat the one before it, where its page was last used among
-/// such references.
-fn last_uses(refs: &[Page], pages: usize) -> Vec<u32> {
-    let mut last = vec![NONE; pages];
-    let mut before = NONE;
-    let mut prev = Vec::with_capacity(refs.len());
-    for page in refs {
-        if *page != before {
-            let at = prev.len() as u32;
-            prev.push(std::mem::replace(&mut last[*page as usize], at));
-            before = *page;
-        }
-    }
-    prev
-}
-
-/// Emptied vectors that are used again, so that small blocks need no allocation.
-#[derive(Debug, Default)]
-struct Pool {
-    open: Vec<Vec<Open>>,
-    last: Vec<Vec<u32>>,
-}
-
-fn conquer(prev: &[u32], start: usize, hits: &mut [u64], pool: &mut Pool) -> Block {
-    if prev.len() <= BASE {
-        return base(prev, start, hits, pool);
-    }
-    let half = (prev.len() / 2).next_multiple_of(BASE);
-    let left = conquer(&prev[..half], start, hits, pool);
-    let right = conquer(&prev[half..], start + half, hits, pool);
-    merge(left, right, hits, pool)
-}
-
-/// Solves a small block by comparing all pairs.
-fn base(prev: &[u32], start: usize, hits: &mut [u64], pool: &mut Pool) -> Block {
-    let mut open = pool.open.pop().unwrap_or_default();
-    let mut last = pool.last.pop().unwrap_or_default();
-    // A first use repeats nothing: its last use counts as -1, long ago.
-    let mut signed = [-1_i64; BASE];
-    for (signed, prev) in signed.iter_mut().zip(prev) {
-        if *prev != NONE {
-            *signed = i64::from(*prev);
-        }
-    }
-    let mut again = [false; BASE];
-    let mut closed = 0;
-    for (place, own) in prev.iter().enumerate() {
-        if *own == NONE {
-            continue;
-        }
-        let at = (start + place) as u32;
-        let inside = *own as usize >= start;
-        let from = if inside { *own as usize - start + 1 } else { 0 };
-        let repeated = signed[from..place]
-            .iter()
-            .filter(|other| **other > i64::from(*own))
-            .count() as u32;
-        if inside {
-            again[*own as usize - start] = true;
-            closed += 1;
-            hits[(at - own - repeated) as usize] += 1;
-        } else {
-            open.push(Open {
-                prev: *own,
-                at,
-                repeated,
-            });
-        }
-    }
-    open.sort_unstable_by_key(|open| open.prev);
-    for (place, again) in again[..prev.len()].iter().enumerate() {
-        if !again {
-            last.push((start + place) as u32);
-        }
-    }
-    Block {
-        start: start as u32,
-        end: (start + prev.len()) as u32,
-        open,
-        last,
-        closed,
-    }
-}
-
-/// Merges two neighbours.
-fn merge(left: Block, right: Block, hits: &mut [u64], pool: &mut Pool) -> Block {
-    let mut open = pool.open.pop().unwrap_or_default();
-    open.reserve(left.open.len() + right.open.len());
-    // The open references of the right with a last use before both blocks. Between are all closed
-    // references of the left, and the open ones of the left with a later last use.
-    let crossing = right.open.partition_point(|open| open.prev < left.start);
-    let mut of_left = left.open.iter().peekable();
-    let mut later = left.open.len() as u32;
-    for own in &right.open[..crossing] {
-        while let Some(other) = of_left.next_if(|other| other.prev < own.prev) {
-            open.push(*other);
-            later -= 1;
-        }
-        open.push(Open {
-            repeated: own.repeated + left.closed + later,
-            ..*own
-        });
-    }
-    open.extend(of_left);
-    // The open references of the right with a last use in the left block are closed here.
-    let mut last = pool.last.pop().unwrap_or_default();
-    last.reserve(left.last.len() + right.last.len());
-    let mut of_left = left.last.iter().enumerate();
-    for own in &right.open[crossing..] {
-        for (place, position) in of_left.by_ref() {
-            if *position == own.prev {
-                let different = (left.last.len() - place - 1) as u32;
-                let repeated = own.repeated + (left.end - 1 - own.prev) - different;
-                hits[(own.at - own.prev - repeated) as usize] += 1;
-                break;
+        if !is_last {
+            for page in later.line.in_order() {
+                self.line.put(page);
             }
-            last.push(*position);
         }
-    }
-    last.extend(of_left.map(|(_, position)| *position));
-    last.extend_from_slice(&right.last);
-    let closed = left.closed + right.closed + (right.open.len() - crossing) as u32;
-    let start = left.start;
-    let end = right.end;
-    for block in [left, right] {
-        recycle(&mut pool.open, block.open);
-        recycle(&mut pool.last, block.last);
-    }
-    Block {
-        start,
-        end,
-        open,
-        last,
-        closed,
-    }
-}
-
-/// Keeps an emptied vector, if it is small and there are not yet many: large ones would hold memory
-/// for nothing.
-fn recycle<T>(pool: &mut Vec<Vec<T>>, mut used: Vec<T>) {
-    if pool.len() < 64 && used.capacity() <= 1 << 12 {
-        used.clear();
-        pool.push(used);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NONE;
+    use crate::measure::fenwick::Fenwick;
     use proptest::prelude::*;
 
     /// The stack itself.
@@ -346,37 +264,104 @@ mod tests {
         hits
     }
 
+    fn plain_curve(trace: &Trace) -> Vec<u64> {
+        plainly(trace.refs(), trace.pages())
+    }
+
     proptest! {
         #[test]
         fn distances_are_those_of_a_stack(pages in prop::collection::vec(prop_oneof![0..8_u64, 0..200_u64], 1..900)) {
             let trace = Trace::of(&pages).unwrap();
-            prop_assert_eq!(distances(trace.refs(), trace.pages()), plainly(trace.refs(), trace.pages()));
+            prop_assert_eq!(distances(trace.refs(), trace.pages()), plain_curve(&trace));
+        }
+
+        #[test]
+        fn parts_change_nothing(pages in prop::collection::vec(prop_oneof![0..8_u64, 0..200_u64], 1..900), parts in 1..7_usize) {
+            let trace = Trace::of(&pages).unwrap();
+            prop_assert_eq!(distances_in_parts(trace.refs(), trace.pages(), parts), plain_curve(&trace));
+        }
+
+        #[test]
+        fn batches_change_nothing(pages in prop::collection::vec(prop_oneof![0..8_u64, any::<u64>()], 1..900), most in 1..400_usize) {
+            let mut distances = Distances::default();
+            for batch in pages.chunks(most) {
+                distances.push(batch).unwrap();
+            }
+            let trace = Trace::of(&pages).unwrap();
+            prop_assert_eq!(distances.finish(), MissCurve::of(&trace));
         }
 
         #[test]
         fn the_curve_is_lru_at_every_size(pages in prop::collection::vec(0..20_u64, 1..200)) {
             let trace = Trace::of(&pages).unwrap();
             let curve = MissCurve::of(&trace);
+            let points: Vec<AtSize> = curve.points().collect();
             let lru = crate::policy::Choice::parse("lru").unwrap();
             for size in 1..=trace.pages() {
                 let run = lru.spec.run(&trace, size, &lru.options).unwrap();
                 prop_assert_eq!(curve.misses(size), run.misses as f64);
-                prop_assert_eq!(curve.all()[size], run.misses as f64);
-                prop_assert!((curve.mean_sizes()[size] - run.mean_size).abs() < 1e-9);
+                prop_assert_eq!(points[size].misses, run.misses as f64);
+                prop_assert!((points[size].mean_size - run.mean_size).abs() < 1e-9);
             }
         }
     }
 
+    /// Enough references for all lengths of the line, and for bits in several shelves.
     #[test]
-    fn threads_change_nothing() {
-        let mut rng = crate::rng::Rng::new(7);
-        let pages: Vec<u64> = (0..SHARED as u64 * 2)
-            .map(|_| rng.below(30) * rng.below(30))
-            .collect();
+    fn a_long_trace_in_which_all_levels_are_used() {
+        const PAGES: u64 = 2_000_000;
+        let mut rng = crate::rng::Rng::new(5);
+        let mut pages: Vec<u64> = (0..PAGES).collect();
+        // Used again from the last page to the first, leaving some out. Above each are then all with a higher number, used again
+        // or not.
+        let mut expected = vec![0; PAGES as usize + 1];
+        let mut page = PAGES;
+        while page > 0 {
+            page = page.saturating_sub(1 + rng.below(40));
+            pages.push(page);
+            expected[(PAGES - page) as usize] += 1;
+        }
         let trace = Trace::of(&pages).unwrap();
         assert_eq!(
-            distances(trace.refs(), trace.pages()),
-            plainly(trace.refs(), trace.pages())
+            distances_in_parts(trace.refs(), PAGES as usize, 1),
+            expected
         );
+        assert_eq!(
+            distances_in_parts(trace.refs(), PAGES as usize, 2),
+            expected
+        );
+    }
+
+    /// By a tree over the times of the last uses.
+    fn by_tree(refs: &[Page], pages: usize) -> Vec<u64> {
+        let mut tree = Fenwick::new(refs.len());
+        let mut last = vec![NONE; pages];
+        let mut hits = vec![0; pages + 1];
+        for (at, page) in refs.iter().enumerate() {
+            let before = std::mem::replace(&mut last[*page as usize], at as Page);
+            if before != NONE {
+                hits[tree.after(before as usize) as usize + 1] += 1;
+                tree.add(before as usize, -1);
+            }
+            tree.add(at, 1);
+        }
+        hits
+    }
+
+    /// Enough uses to fill lines of few pages, and of several rows, many times.
+    #[test]
+    fn long_traces_are_those_of_a_tree() {
+        let mut rng = crate::rng::Rng::new(7);
+        for (most, references) in [(30, 100_000), (300, 300_000), (900, 600_000)] {
+            let pages: Vec<u64> = (0..references)
+                .map(|_| rng.below(most) * rng.below(most))
+                .collect();
+            let trace = Trace::of(&pages).unwrap();
+            let expected = by_tree(trace.refs(), trace.pages());
+            for parts in [1, 3] {
+                let found = distances_in_parts(trace.refs(), trace.pages(), parts);
+                assert!(found == expected, "{most}, {parts}");
+            }
+        }
     }
 }
