@@ -10,7 +10,7 @@
 
 use super::interface::{Access, Evictions, Policy, Setup};
 use super::spec::Spec;
-use crate::{Error, Page};
+use crate::{Error, Page, ahead};
 
 pub(super) const SPEC: Spec = Spec::of::<Clock>(
     "clock",
@@ -30,6 +30,8 @@ struct Clock {
 }
 
 impl Policy for Clock {
+    const ENTRY: usize = 1;
+
     fn new(setup: &Setup<'_>) -> Result<Self, Error> {
         let ring = Vec::with_capacity(setup.capacity);
         Ok(Self {
@@ -38,6 +40,11 @@ impl Policy for Clock {
             hand: 0,
             state: vec![OUT; setup.pages()],
         })
+    }
+
+    #[inline]
+    fn fetch(&self, page: Page) {
+        ahead::fetch(&self.state, page as usize);
     }
 
     #[inline]

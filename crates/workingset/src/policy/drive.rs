@@ -2,7 +2,7 @@
 
 use super::interface::{Access, Evictions, Policy, Setup};
 use super::options::Options;
-use crate::{Error, Op, Page, Trace};
+use crate::{Error, Op, Page, Trace, ahead};
 use serde::{Deserialize, Serialize};
 
 /// The counts of a run.
@@ -121,22 +121,34 @@ fn count<P: Policy>(policy: &mut P, trace: &Trace, capacity: usize) -> Counts {
         at += 1;
     }
     sizes += (trace.len() - at) as u128 * capacity as u128;
-    // Two loops, so that the clock is not chosen at each reference.
-    match trace.time() {
-        None => {
-            for (page, now) in trace.refs()[at..].iter().zip(at as u64..) {
-                let access = policy.access(*page, now, &mut Ignored);
-                misses += u64::from(access == Access::Miss);
-            }
-        }
-        Some(time) => {
-            for (page, now) in trace.refs()[at..].iter().zip(&time[at..]) {
-                let access = policy.access(*page, *now, &mut Ignored);
-                misses += u64::from(access == Access::Miss);
-            }
-        }
-    }
+    let refs = &trace.refs()[at..];
+    let is_far = ahead::pays(trace.pages() * P::ENTRY);
+    // A loop for each case, so that nothing is chosen at each reference.
+    misses += match (trace.time(), is_far) {
+        (None, false) => misses_of::<P, false>(policy, refs, at as u64..),
+        (None, true) => misses_of::<P, true>(policy, refs, at as u64..),
+        (Some(time), false) => misses_of::<P, false>(policy, refs, time[at..].iter().copied()),
+        (Some(time), true) => misses_of::<P, true>(policy, refs, time[at..].iter().copied()),
+    };
     Counts { misses, sizes }
+}
+
+fn misses_of<P: Policy, const FAR: bool>(
+    policy: &mut P,
+    refs: &[Page],
+    times: impl Iterator<Item = u64>,
+) -> u64 {
+    let mut misses = 0;
+    for (at, (page, now)) in refs.iter().zip(times).enumerate() {
+        if FAR {
+            if let Some(soon) = refs.get(at + ahead::STEPS) {
+                policy.fetch(*soon);
+            }
+        }
+        let access = policy.access(*page, now, &mut Ignored);
+        misses += u64::from(access == Access::Miss);
+    }
+    misses
 }
 
 fn count_writing<P: Policy>(

@@ -8,7 +8,7 @@
 
 use super::interface::{Access, Evictions, Policy, Setup};
 use super::spec::Spec;
-use crate::{Error, Page};
+use crate::{Error, Page, ahead};
 
 pub(super) const SPEC: Spec = Spec::of::<Fifo>(
     "fifo",
@@ -24,6 +24,8 @@ struct Fifo {
 }
 
 impl Policy for Fifo {
+    const ENTRY: usize = 1;
+
     fn new(setup: &Setup<'_>) -> Result<Self, Error> {
         let ring = Vec::with_capacity(setup.capacity);
         Ok(Self {
@@ -32,6 +34,11 @@ impl Policy for Fifo {
             hand: 0,
             resident: vec![false; setup.pages()],
         })
+    }
+
+    #[inline]
+    fn fetch(&self, page: Page) {
+        ahead::fetch(&self.resident, page as usize);
     }
 
     #[inline]

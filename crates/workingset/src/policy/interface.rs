@@ -49,10 +49,17 @@ pub trait Policy: Sized {
     /// The capacity of such a policy is the mean size that its parameter is chosen for.
     const VARIABLE: bool = false;
 
+    /// Bytes of a page's entry in the table that [`Policy::fetch`] has fetched; 0 if it does nothing.
+    const ENTRY: usize = 0;
+
     /// The policy with no page in memory.
     fn new(setup: &Setup<'_>) -> Result<Self, Error>;
 
-    /// Uses a page, at a time of the trace.
+    /// Has the entry of a page fetched that will be used soon.
+    #[inline]
+    fn fetch(&self, _page: Page) {}
+
+    /// Uses the next page of the trace, at a time of the trace.
     fn access(&mut self, page: Page, now: u64, evicted: &mut impl Evictions) -> Access;
 
     /// Pages in memory.
