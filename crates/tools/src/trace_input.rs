@@ -1,12 +1,12 @@
 //! A reference trace named on the command line.
 
-use crate::read_note::{Noting, ReadNote};
+use crate::read_note::{Noting, say};
 use crate::ui::progress;
 use anyhow::{Context as _, Result, bail};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use traces::{Format, Order, Reading, Source, Wanted};
+use traces::{Format, Order, ReadNote, Reading, Source, Wanted};
 use units::Bytes;
 use workingset::Trace;
 
@@ -86,7 +86,7 @@ impl Input {
         let mut note = source.note;
         note.end(&trace.about, Some(trace.pages()));
         if !self.quiet {
-            note.say();
+            say(&note);
         }
         if self.counted() != Counted::References && trace.time().is_none() {
             bail!("{name}: the trace has no times: leave out --clock trace");
@@ -104,9 +104,7 @@ impl Input {
 
     /// The trace's name: its file's, without directories and endings.
     pub(crate) fn name(&self) -> String {
-        let file = self.trace.file_name().unwrap_or(self.trace.as_os_str());
-        let file = file.to_string_lossy();
-        file.split('.').next().unwrap_or_default().to_owned()
+        traces::name_of(&self.trace)
     }
 
     /// The unit of time; references unless another was chosen.
@@ -155,6 +153,7 @@ impl Input {
             .as_deref()
             .map(Format::named)
             .transpose()?;
+        let format_is_told = format.is_some();
         let timed = self.counted() != Counted::References;
         let reading = Reading {
             time: timed,
@@ -180,19 +179,9 @@ impl Input {
         };
         Ok(Noting {
             source: traces::part(source, wanted),
-            note: ReadNote::begin(&name, self.how_found(&name)),
+            note: ReadNote::begin(&name, format_is_told),
             says_it,
         })
-    }
-
-    fn how_found(&self, name: &str) -> &'static str {
-        if self.format.is_some() || self.columns.is_some() {
-            "as told"
-        } else if Format::by_name(name).is_some() {
-            "by its name"
-        } else {
-            "by its content"
-        }
     }
 
     /// What the format is by the options; `None` if it is to be found.

@@ -17,6 +17,8 @@ use std::iter::repeat_n;
 use workingset::{About, Batch, Op};
 
 const PAGE: &[&str] = &["page", "page_number", "vpn", "pfn", "key", "obj_id", "id"];
+/// The other columns of a page trace.
+pub const PAGE_TRACE: [&str; 4] = ["time", "run", "op", "task"];
 /// The most references that one row may stand for. The writers make runs of at most one batch, so a
 /// longer run is a damaged file: without this limit one row could fill memory.
 const LONGEST_RUN: u64 = 1 << 24;
@@ -182,7 +184,9 @@ fn about(json: Option<String>, format: &str) -> Result<About, Error> {
 }
 
 /// The name of the column that has the pages.
-fn page_column(names: &[String]) -> Result<String, Error> {
+///
+/// Errors: no column has a name for them.
+pub fn page_column(names: &[String]) -> Result<String, Error> {
     for known in PAGE {
         let found = names.iter().find(|name| name.eq_ignore_ascii_case(known));
         if let Some(name) = found {

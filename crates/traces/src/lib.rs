@@ -34,6 +34,7 @@ mod parquet_file;
 mod part;
 mod perf_mem;
 mod presets;
+mod read_note;
 mod recognise;
 mod roles;
 mod rows;
@@ -45,11 +46,14 @@ mod vscsi;
 mod write;
 
 pub use ahead::ahead;
+pub use columns::{PAGE_TRACE, page_column};
 pub use format::{COLUMNS, FORMATS, Format, open, read, tables};
 pub use part::{Wanted, part};
 pub use presets::Preset;
+pub use read_note::{ReadNote, name_of};
 pub use roles::{Column, Roles, Tick, Unit};
 pub use rows::{COLUMNS_IGNORED, COLUMNS_USED};
+pub use table::KEY as METADATA;
 pub use write::{Output, write};
 
 use std::io;

@@ -4,7 +4,7 @@
 use workingset::{Batch, Clock, Op};
 
 /// The key in the metadata under which the trace's [`About`](workingset::About) is kept, as JSON.
-pub(crate) const KEY: &str = "warmset.trace";
+pub const KEY: &str = "warmset.trace";
 
 /// Columns of integers, by name.
 pub(crate) struct Table {

@@ -1,6 +1,5 @@
 //! `warmset simulate`: the misses of each policy at each size of memory.
 
-use crate::read_note::ReadNote;
 use crate::trace_input::Input;
 use crate::ui::atomic_file::Replacing;
 use crate::ui::{Context, Form, json_line, plot, progress};
@@ -12,6 +11,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
+use traces::ReadNote;
 use workingset::policy::{Choice, Score};
 use workingset::{Trace, capacity};
 
