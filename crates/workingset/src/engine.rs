@@ -21,12 +21,14 @@
 
 mod local;
 mod machine;
+mod managers;
 mod memory;
 mod process;
 mod run;
 
 pub use local::{Local, Rule};
 pub use machine::Machine;
+pub use managers::run_managed;
 pub use memory::{Global, Memory, Pressure, Target, Token};
 pub use process::Process;
 pub use run::{Outcome, ProcessOutcome, run};

@@ -2,7 +2,7 @@
 
 use crate::trace_input::Input;
 use crate::ui::{Context, Form, json_line, progress};
-use anyhow::{Context as _, Result, bail};
+use anyhow::Result;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::io::Write;
@@ -10,10 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use workingset::Trace;
 use workingset::capacity;
-use workingset::engine::{
-    Global, Local, Machine, Memory, Outcome, Pressure, Process, Rule, Target, run as simulate,
-};
-use workingset::frames::{ActiveInactive, Clock, Floors, Frames, Generations, Lru, Tuning};
+use workingset::engine::{Machine, Outcome, Process, run_managed};
 use workingset::trace::demand_order;
 
 /// The managers, for the end of the long help.
@@ -119,7 +116,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
             slice_ns: args.slice,
             ..Machine::of(*frames)
         };
-        let outcome = manage(name, &machine, &processes, footprint)?;
+        let outcome = run_managed(name, &machine, &processes)?;
         bar.inc(1);
         Ok(Row {
             policy: (*name).clone(),
@@ -140,127 +137,6 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         table(out, &rows, footprint)?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Runs the programs under the manager of this name.
-fn manage(
-    name: &str,
-    machine: &Machine,
-    processes: &[Process<'_>],
-    pages: usize,
-) -> Result<Outcome> {
-    fn go(
-        machine: &Machine,
-        processes: &[Process<'_>],
-        mut memory: impl Memory,
-    ) -> Result<Outcome> {
-        Ok(simulate(machine, processes, &mut memory)?)
-    }
-    fn whole(frames: impl Frames, pages: usize) -> Global<impl Frames> {
-        Global::new(frames, pages)
-    }
-    let linux = |floors| whole(ActiveInactive::new(pages, 60.0, 0, floors), pages);
-    let mglru = |min_ttl, floors| {
-        let tuning = Tuning {
-            swappiness: 60.0,
-            by_descriptor: false,
-            min_ttl,
-            floors,
-        };
-        whole(Generations::new(pages, tuning), pages)
-    };
-    let local = |rule| Local::new(pages, processes.len(), rule);
-    let number = |text: &str, unit: &str| -> Result<u64> {
-        text.parse()
-            .with_context(|| format!("{name}: '{text}' is not a number of {unit}"))
-    };
-    let references =
-        |text| Ok::<u64, anyhow::Error>(number(text, "references")? * machine.reference_ns);
-    match name.split_once(':').unwrap_or((name, "")) {
-        ("lru", "") => go(machine, processes, whole(Lru::new(pages), pages)),
-        ("clock", "") => go(machine, processes, whole(Clock::new(pages), pages)),
-        ("linux", "") => go(machine, processes, linux(Floors::NONE)),
-        ("mglru", "") => go(machine, processes, mglru(0, Floors::NONE)),
-        ("mglru", ttl) => {
-            let min_ttl = number(ttl, "milliseconds")?.saturating_mul(1_000_000);
-            go(machine, processes, mglru(min_ttl, Floors::NONE))
-        }
-        ("le9", shares) => go(machine, processes, linux(floors(shares)?)),
-        ("mglru-le9", shares) => go(machine, processes, mglru(0, floors(shares)?)),
-        ("le9-adaptive", "") => go(
-            machine,
-            processes,
-            linux(Floors {
-                most: Some(0.5),
-                ..Floors::NONE
-            }),
-        ),
-        ("token", "") => go(machine, processes, linux(Floors::NONE).with_token()),
-        ("share", "") => go(machine, processes, local(Rule::Share)),
-        ("ws", theta) => go(
-            machine,
-            processes,
-            local(Rule::WorkingSet(references(theta)?)),
-        ),
-        ("pff", p) => go(
-            machine,
-            processes,
-            local(Rule::FaultFrequency(references(p)?)),
-        ),
-        (pressed, "") => {
-            let Some(pressure) = pressure(pressed) else {
-                bail!("no manager '{name}': see warmset together --help")
-            };
-            go(
-                machine,
-                processes,
-                whole(Clock::new(pages), pages).pressed(pressure),
-            )
-        }
-        _ => bail!("no manager '{name}': see warmset together --help"),
-    }
-}
-
-/// Parses `15/0/15`: anonymous, clean low and clean minimum, in per cent; le9's own if `text` is empty.
-fn floors(text: &str) -> Result<Floors> {
-    let wrong = || {
-        format!("floors '{text}': write three percentages that leave some memory, such as 15/0/15")
-    };
-    let text = if text.is_empty() { "15/0/15" } else { text };
-    let shares = text
-        .split('/')
-        .map(str::parse::<f64>)
-        .collect::<Result<Vec<_>, _>>()
-        .with_context(wrong)?;
-    let &[anon_min, clean_low, clean_min] = shares.as_slice() else {
-        bail!(wrong())
-    };
-    let fits = shares.iter().all(|share| (0.0..=100.0).contains(share))
-        && anon_min + clean_low.max(clean_min) < 100.0;
-    anyhow::ensure!(fits, wrong());
-    Ok(Floors {
-        anon_min: anon_min / 100.0,
-        clean_low: clean_low / 100.0,
-        clean_min: clean_min / 100.0,
-        most: None,
-    })
-}
-
-/// Parses a name such as `up-largest`.
-fn pressure(name: &str) -> Option<Pressure> {
-    let (way, on) = name.split_once('-')?;
-    let on: fn(Target) -> usize = match on {
-        "largest" => |identity| identity.largest,
-        "leftmost" => |identity| identity.leftmost,
-        "rightmost" => |identity| identity.rightmost,
-        _ => return None,
-    };
-    let up = match way {
-        "up" => true,
-        "down" => false,
-        _ => return None,
-    };
-    Some(Pressure { on, up })
 }
 
 fn table(out: &mut impl Write, rows: &[Row], footprint: usize) -> Result<()> {
