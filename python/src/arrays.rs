@@ -45,14 +45,14 @@ where
 
 /// An array, and its name in messages.
 struct Column<'py> {
-    name: &'static str,
+    name: String,
     numbers: Box<dyn Numbers + 'py>,
     length: usize,
 }
 
 impl<'py> Column<'py> {
     /// A column of anything that NumPy makes an array of.
-    fn of(name: &'static str, object: &Bound<'py, PyAny>) -> PyResult<Self> {
+    fn of(name: &str, object: &Bound<'py, PyAny>) -> PyResult<Self> {
         let array = object
             .py()
             .import("numpy")?
@@ -66,7 +66,7 @@ impl<'py> Column<'py> {
             )));
         }
         Ok(Self {
-            name,
+            name: name.to_owned(),
             numbers: numbers(name, plain(array)?)?,
             length: shape[0],
         })
@@ -78,6 +78,16 @@ impl<'py> Column<'py> {
             .copy(range, to)
             .map_err(|what| failed(format!("{}: {what}", self.name)))
     }
+}
+
+/// All numbers of a column.
+///
+/// Errors: as of a trace's columns.
+pub(crate) fn whole(name: &str, object: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
+    let column = Column::of(name, object)?;
+    let mut numbers = Vec::with_capacity(column.length);
+    column.copy(0..column.length, &mut numbers)?;
+    Ok(numbers)
 }
 
 /// The array as Rust can read it. One of foreign byte order, or that is not aligned, is copied.

@@ -11,22 +11,30 @@
     reason = "what Python sees is documented where it is; the module has no interface for Rust"
 )]
 
+mod analysis;
 mod arrays;
+mod capsules;
 mod failure;
+mod libraries;
 mod measure;
 mod policies;
+mod python_policy;
 mod reading;
 mod recording;
 mod replay;
 mod synth;
-mod tables;
+mod table;
+mod together;
 mod trace;
+mod trace_columns;
 mod watch;
 
 #[pyo3::pymodule]
 mod _warmset {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::analysis::{Analysis, analyze};
     #[pymodule_export]
     use crate::failure::Error;
     #[pymodule_export]
@@ -39,6 +47,10 @@ mod _warmset {
     use crate::replay::replay;
     #[pymodule_export]
     use crate::synth::synth;
+    #[pymodule_export]
+    use crate::table::Table;
+    #[pymodule_export]
+    use crate::together::{Together, together};
     #[pymodule_export]
     use crate::trace::Trace;
 

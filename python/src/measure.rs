@@ -1,6 +1,7 @@
 //! Measures of a trace, each in one pass.
 
 use crate::failure::failed;
+use crate::table::{Columns, Table};
 use crate::trace::Trace;
 use crate::watch::{self, Progress};
 use numpy::PyArray1;
@@ -21,23 +22,20 @@ use workingset::policy::Choice;
 ///     jobs: threads; 0: one for each CPU.
 ///
 /// Returns:
-///     Misses, float64, shape (distinct + 1,): item c is the misses with c pages of memory. The first is ``len(trace)``,
-///     and none is above the one before.
+///     A table with a row for each size from 0 to the footprint: pages (int64), misses and miss_ratio (float64). Row c has the
+///     misses with c pages of memory. The first has ``len(trace)``, and none has more than the one before.
 ///
 /// Raises:
 ///     Error: a sample without a page.
 ///
-/// >>> curve(Trace([1, 2, 1]))
+/// >>> curve(Trace([1, 2, 1]))["misses"]
 /// array([3., 3., 2.])
 #[pyfunction]
 #[pyo3(signature = (trace, *, sample=None, jobs=0))]
-pub(crate) fn curve<'py>(
-    trace: &Bound<'py, Trace>,
-    sample: Option<f64>,
-    jobs: usize,
-) -> PyResult<Bound<'py, PyArray1<f64>>> {
+pub(crate) fn curve(trace: &Bound<'_, Trace>, sample: Option<f64>, jobs: usize) -> PyResult<Table> {
     let py = trace.py();
     let trace = Arc::clone(&trace.get().inner);
+    let references = trace.len() as f64;
     let misses = watch::run(py, Progress::new(None, None), jobs, move |_| match sample {
         None => Ok(MissCurve::of(&trace).all()),
         Some(sample) => {
@@ -45,37 +43,44 @@ pub(crate) fn curve<'py>(
             Ok(sampled(&trace, sampling).map_err(failed)?.curve.all())
         }
     })?;
-    Ok(PyArray1::from_vec(py, misses))
+    Columns::default()
+        .whole("pages", 0..misses.len() as u64)
+        .real("misses", misses.iter().copied())
+        .real(
+            "miss_ratio",
+            misses.iter().map(|misses| misses / references),
+        )
+        .table("x=pages,y=miss_ratio")
 }
 
 /// How long a program runs between faults, against the memory that it has on average: the result of ``lifetime``.
 ///
-/// Its columns have a value for each point, by rising parameter. Time is the trace's own, or references if it has none.
+/// It is a table with a row for each point, by rising parameter: parameter (uint64), pages of memory or the window in the
+/// trace's time; size (float64), mean pages in memory; misses (float64), faults; lifetime (float64), mean time between faults.
+/// Time is the trace's own, or references if it has none.
 ///
 /// >>> lru = lifetime(synth("zipf:pages=100", 5_000))
-/// >>> lru.policy, len(lru)
-/// ('lru', 100)
-#[pyclass(frozen, module = "warmset")]
+/// >>> lru.policy, len(lru), lru.columns
+/// ('lru', 100, ['parameter', 'size', 'misses', 'lifetime'])
+#[pyclass(frozen, extends = Table, module = "warmset")]
 pub(crate) struct Lifetime {
     inner: measure::Lifetime,
 }
 
-impl Lifetime {
-    fn column<'py, T: numpy::Element>(
-        &self,
-        py: Python<'py>,
-        value: impl FnMut(&Point) -> T,
-    ) -> Bound<'py, PyArray1<T>> {
-        PyArray1::from_iter(py, self.inner.points.iter().map(value))
-    }
+/// The columns of points of a curve.
+pub(crate) fn with_points<'p>(
+    columns: Columns,
+    points: impl Iterator<Item = &'p Point> + Clone,
+) -> Columns {
+    columns
+        .counts("parameter", points.clone().map(|point| point.parameter))
+        .real("size", points.clone().map(|point| point.size))
+        .real("misses", points.clone().map(|point| point.misses))
+        .real("lifetime", points.map(|point| point.lifetime))
 }
 
 #[pymethods]
 impl Lifetime {
-    fn __len__(&self) -> usize {
-        self.inner.points.len()
-    }
-
     fn __repr__(&self) -> String {
         format!(
             "<warmset.Lifetime: {} at {} points>",
@@ -96,30 +101,6 @@ impl Lifetime {
         self.inner.time
     }
 
-    /// Pages of memory, or the window in the trace's time: uint64, shape (points,).
-    #[getter]
-    fn parameter<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
-        self.column(py, |point| point.parameter)
-    }
-
-    /// Mean pages in memory: float64, shape (points,).
-    #[getter]
-    fn size<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        self.column(py, |point| point.size)
-    }
-
-    /// Faults: float64, shape (points,).
-    #[getter]
-    fn misses<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        self.column(py, |point| point.misses)
-    }
-
-    /// Mean time between faults: float64, shape (points,).
-    #[getter]
-    fn lifetime<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        self.column(py, |point| point.lifetime)
-    }
-
     /// The space-time product in pages × time, if a fault is served in `service`: float64, shape (points,).
     #[pyo3(signature = (service=10_000.0))]
     fn space_time<'py>(
@@ -128,7 +109,9 @@ impl Lifetime {
         service: f64,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let service = time(service)?;
-        Ok(self.column(py, |point| self.inner.space_time(point, service)))
+        let points = self.inner.points.iter();
+        let values = points.map(|point| self.inner.space_time(point, service));
+        Ok(PyArray1::from_iter(py, values))
     }
 
     /// The points at which memory is well used, if a fault is served in `service` of the trace's time.
@@ -195,40 +178,44 @@ pub(crate) fn lifetime(
     policy: &str,
     points: usize,
     jobs: usize,
-) -> PyResult<Lifetime> {
+) -> PyResult<Py<Lifetime>> {
     let choice = Choice::parse(policy).map_err(failed)?;
     let py = trace.py();
     let timed = trace.get().is_timed();
     let trace = Arc::clone(&trace.get().inner);
     let work = move |_: &_| measure::Lifetime::of(&trace, timed, &choice, points).map_err(failed);
     let inner = watch::run(py, Progress::new(None, None), jobs, work)?;
-    Ok(Lifetime { inner })
+    let columns = with_points(Columns::default(), inner.points.iter());
+    let table = columns.table("x=size,y=lifetime")?;
+    Py::new(
+        py,
+        PyClassInitializer::from(table).add_subclass(Lifetime { inner }),
+    )
 }
 
 /// The size of the working set over time: the result of ``working_set``.
 ///
-/// Times are the trace's own, or references if it has none. Each pixel is a stretch of time.
-#[pyclass(frozen, module = "warmset")]
+/// It is a table with a row for each pixel, a stretch of time: begins (uint64), its first moment; least, mean and most pages
+/// in it (uint64, float64, uint64). Times are the trace's own, or references if it has none.
+#[pyclass(frozen, extends = Table, module = "warmset")]
 pub(crate) struct WorkingSet {
     inner: Series,
 }
 
-impl WorkingSet {
-    fn column<'py, T: numpy::Element>(
-        &self,
-        py: Python<'py>,
-        value: fn(&Pixel) -> T,
-    ) -> Bound<'py, PyArray1<T>> {
-        PyArray1::from_iter(py, self.inner.pixels.iter().map(value))
-    }
+/// The columns of a size over time.
+pub(crate) fn with_pixels<'p>(
+    columns: Columns,
+    pixels: impl Iterator<Item = &'p Pixel> + Clone,
+) -> Columns {
+    columns
+        .counts("begins", pixels.clone().map(|pixel| pixel.from))
+        .counts("least", pixels.clone().map(|pixel| pixel.least))
+        .real("mean", pixels.clone().map(|pixel| pixel.mean))
+        .counts("most", pixels.map(|pixel| pixel.most))
 }
 
 #[pymethods]
 impl WorkingSet {
-    fn __len__(&self) -> usize {
-        self.inner.pixels.len()
-    }
-
     fn __repr__(&self) -> String {
         let shape = self.inner.shape();
         format!(
@@ -241,30 +228,6 @@ impl WorkingSet {
     #[getter]
     fn theta(&self) -> u64 {
         self.inner.theta
-    }
-
-    /// When each pixel begins: uint64, shape (pixels,).
-    #[getter]
-    fn begins<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
-        self.column(py, |pixel| pixel.from)
-    }
-
-    /// Fewest pages in each pixel: uint64, shape (pixels,).
-    #[getter]
-    fn least<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
-        self.column(py, |pixel| pixel.least)
-    }
-
-    /// Mean of pages in each pixel: float64, shape (pixels,).
-    #[getter]
-    fn mean<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        self.column(py, |pixel| pixel.mean)
-    }
-
-    /// Most pages in each pixel: uint64, shape (pixels,).
-    #[getter]
-    fn most<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
-        self.column(py, |pixel| pixel.most)
     }
 
     /// References at which the set had each size: uint64, shape (largest size + 1,).
@@ -297,7 +260,7 @@ impl WorkingSet {
 /// Raises:
 ///     Error: a window of 0.
 ///
-/// >>> working_set(Trace([1, 2, 1, 1, 1, 1]), 2, pixels=6).most
+/// >>> working_set(Trace([1, 2, 1, 1, 1, 1]), 2, pixels=6)["most"]
 /// array([1, 2, 2, 1, 1, 1], dtype=uint64)
 #[pyfunction]
 #[pyo3(signature = (trace, theta, *, pixels=800))]
@@ -305,11 +268,16 @@ pub(crate) fn working_set(
     trace: &Bound<'_, Trace>,
     theta: u64,
     pixels: usize,
-) -> PyResult<WorkingSet> {
+) -> PyResult<Py<WorkingSet>> {
     let py = trace.py();
     let timed = trace.get().is_timed();
     let trace = Arc::clone(&trace.get().inner);
     let work = move |_: &_| Series::of(&trace, timed, theta, pixels).map_err(failed);
     let inner = watch::run(py, Progress::new(None, None), 1, work)?;
-    Ok(WorkingSet { inner })
+    let columns = with_pixels(Columns::default(), inner.pixels.iter());
+    let table = columns.table("x=begins,y=mean,band=least..most")?;
+    Py::new(
+        py,
+        PyClassInitializer::from(table).add_subclass(WorkingSet { inner }),
+    )
 }

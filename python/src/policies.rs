@@ -1,9 +1,10 @@
 //! Runs replacement policies.
 
 use crate::failure::failed;
+use crate::python_policy::PythonPolicy;
+use crate::table::{Columns, Table};
 use crate::trace::Trace;
 use crate::watch::{self, Progress, Watch};
-use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use rayon::prelude::*;
@@ -31,15 +32,16 @@ pub(crate) fn words(told: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
 ///     trace: references.
 ///     policies: ``"lru,opt"`` or a list; names of ``policies()``, with options as in ``2q:kin=0.25``; ``all`` is every
 ///         one. Those of variable memory (ws, pff, vmin, half-life) get the parameter that makes the mean size
-///         the capacity, unless it is given.
+///         the capacity, unless it is given. A list may have policies of your own: see ``Policy``.
 ///     capacities: memory: numbers of pages, or strings such as ``64MiB`` or ``10%`` of the footprint.
 ///     jobs: run so many at once; 0: one for each CPU.
 ///     progress: called as ``progress(runs done, runs in all)``.
 ///
 /// Returns:
-///     A table as a dict of columns, a row for each policy and capacity, from which pandas, polars and pyarrow make
-///     theirs: policy and options (lists of str), capacity, references, distinct and misses (int64), miss_ratio,
-///     mean_size (pages) and seconds (float64), all of shape (rows,); and writebacks (int64) if the trace has operations.
+///     A table with a row for each policy and capacity: policy and options (str); capacity, references, distinct and misses
+///     (int64); miss_ratio, mean_size (pages), seconds and references_per_second (float64); above_footprint (bool);
+///     writebacks (int64), not known where the trace has no operations; size_missed_by (float64), the share by which the mean
+///     size misses the capacity, known where it is more than a twentieth.
 ///
 /// Raises:
 ///     Error: no such policy or option; a capacity of 0.
@@ -58,93 +60,201 @@ pub(crate) fn simulate<'py>(
     capacities: Option<&Bound<'py, PyAny>>,
     jobs: usize,
     progress: Option<Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<Table> {
     let py = trace.py();
-    let trace = Arc::clone(&trace.get().inner);
-    let policies = policies.map_or_else(|| Ok(vec!["lru,opt".to_owned()]), words)?;
-    let choices = Choice::list(&policies).map_err(failed)?;
-    let capacities = match capacities {
+    let asked = match policies {
+        Some(told) => asked(told)?,
+        None => built_in("lru,opt")?,
+    };
+    let inner = Arc::clone(&trace.get().inner);
+    let capacities = capacities_of(capacities, &inner)?;
+    let total = asked.len() * capacities.len();
+    let progress = Progress::new(progress, Some(total as u64));
+    let looks_ahead = |asked: &Asked| match asked {
+        Asked::BuiltIn(choice) => matches!(choice.spec.name, "opt" | "vmin"),
+        Asked::Python(_) => false,
+    };
+    let needs_future = asked.iter().any(looks_ahead);
+    let trace = trace.clone().unbind();
+    let runs = watch::run(py, progress, jobs, move |watch| {
+        if needs_future {
+            // Computed before the runs, which would wait for each other.
+            inner.next_uses();
+        }
+        all(&asked, &capacities, &trace, watch)
+    })?;
+    table(&runs)
+}
+
+/// A policy that is asked for.
+enum Asked {
+    BuiltIn(Choice),
+    Python(PythonPolicy),
+}
+
+/// The policies that are asked for: names, policies of Python, or a list of both.
+fn asked(told: &Bound<'_, PyAny>) -> PyResult<Vec<Asked>> {
+    if let Ok(names) = told.cast::<PyString>() {
+        return built_in(names.to_str()?);
+    }
+    if let Some(own) = PythonPolicy::of(told)? {
+        return Ok(vec![Asked::Python(own)]);
+    }
+    let mut all = Vec::new();
+    for item in told.try_iter()? {
+        let item = item?;
+        match PythonPolicy::of(&item)? {
+            Some(own) => all.push(Asked::Python(own)),
+            None => all.extend(built_in(item.str()?.to_str()?)?),
+        }
+    }
+    Ok(all)
+}
+
+fn built_in(names: &str) -> PyResult<Vec<Asked>> {
+    let choices = Choice::list(&[names]).map_err(failed)?;
+    Ok(choices.into_iter().map(Asked::BuiltIn).collect())
+}
+
+fn capacities_of(
+    told: Option<&Bound<'_, PyAny>>,
+    trace: &workingset::Trace,
+) -> PyResult<Vec<usize>> {
+    let told = match told {
         Some(given) => words(given)?,
         None => USUAL.map(str::to_owned).to_vec(),
     };
-    let capacities: Vec<&str> = capacities.iter().flat_map(|text| text.split(',')).collect();
-    let capacities = capacity::of_trace(&capacities, &trace).map_err(failed)?;
-    let mut runs: Vec<(Choice, usize)> = Vec::new();
-    for choice in &choices {
-        for capacity in &capacities {
-            runs.push((choice.clone(), *capacity));
+    let told: Vec<&str> = told.iter().flat_map(|text| text.split(',')).collect();
+    capacity::of_trace(&told, trace).map_err(failed)
+}
+
+/// Runs every policy at every capacity. Those of Python take turns, beside the others: the interpreter runs one at a time.
+fn all(
+    asked: &[Asked],
+    capacities: &[usize],
+    trace: &Py<Trace>,
+    watch: &Watch,
+) -> PyResult<Vec<Run>> {
+    let inner = &trace.get().inner;
+    let mut native = Vec::new();
+    let mut python = Vec::new();
+    for (place, asked) in asked.iter().enumerate() {
+        match asked {
+            Asked::Python(own) => python.push((place, own)),
+            Asked::BuiltIn(choice) => {
+                let at_once = if choice.spec.is_at_once() {
+                    capacities.len()
+                } else {
+                    1
+                };
+                for sizes in capacities.chunks(at_once.max(1)) {
+                    native.push((place, choice, sizes));
+                }
+            }
         }
     }
-    let progress = Progress::new(progress, Some(runs.len() as u64));
-    let needs_future = choices
-        .iter()
-        .any(|choice| matches!(choice.spec.name, "opt" | "vmin"));
-    let scores = watch::run(py, progress, jobs, move |watch| {
-        if needs_future {
-            // Computed before the runs, which would wait for each other.
-            trace.next_uses();
-        }
-        runs.into_par_iter()
-            .map(|(choice, capacity)| run(&trace, &choice, capacity, watch))
-            .collect::<PyResult<Vec<_>>>()
-    })?;
-    table(py, &scores)
+    let (native, python) = rayon::join(
+        || {
+            let runs = native.into_par_iter().map(|(place, choice, sizes)| {
+                run_built_in(inner, choice, sizes, watch).map(|runs| (place, runs))
+            });
+            runs.collect::<PyResult<Vec<_>>>()
+        },
+        || {
+            let mut runs = Vec::new();
+            for (place, own) in python {
+                runs.push((place, run_python(trace, own, capacities, watch)?));
+            }
+            Ok::<_, PyErr>(runs)
+        },
+    );
+    // An error of a policy in Python is told first: the other runs may have ended for want of a result.
+    let mut runs = python?;
+    runs.extend(native?);
+    // Stable: the sizes of a policy stay in their order.
+    runs.sort_by_key(|(place, _)| *place);
+    Ok(runs.into_iter().flat_map(|(_, runs)| runs).collect())
 }
 
 /// A run of a policy.
 struct Run {
     policy: String,
     score: Score,
+    size_missed_by: Option<f64>,
     seconds: f64,
 }
 
-fn run(
+/// Runs a policy at several sizes, which one pass serves if it can. Each has the seconds of the whole pass.
+fn run_built_in(
     trace: &workingset::Trace,
     choice: &Choice,
-    capacity: usize,
+    capacities: &[usize],
     watch: &Watch,
-) -> PyResult<Run> {
+) -> PyResult<Vec<Run>> {
     watch.check()?;
     let label = choice.label();
     let began = Instant::now();
-    let score = choice
+    let scores = choice
         .spec
-        .run(trace, capacity, &choice.options)
+        .run_all(trace, capacities, &choice.options)
         .map_err(|error| failed(format!("{label}: {error}")))?;
-    watch.step();
-    Ok(Run {
-        policy: label,
-        score,
-        seconds: began.elapsed().as_secs_f64(),
-    })
+    let seconds = began.elapsed().as_secs_f64();
+    let mut runs = Vec::new();
+    for score in scores {
+        watch.step();
+        runs.push(Run {
+            policy: label.clone(),
+            size_missed_by: choice.spec.size_missed_by(&choice.options, &score),
+            score,
+            seconds,
+        });
+    }
+    Ok(runs)
 }
 
-fn table<'py>(py: Python<'py>, runs: &[Run]) -> PyResult<Bound<'py, PyDict>> {
-    let table = PyDict::new(py);
-    let whole = |value: fn(&Score) -> u64| {
-        PyArray1::from_iter(py, runs.iter().map(|run| value(&run.score) as i64))
-    };
-    let real = |value: fn(&Run) -> f64| PyArray1::from_iter(py, runs.iter().map(value));
-    let policies = PyList::new(py, runs.iter().map(|run| &run.policy))?;
-    let options = PyList::new(py, runs.iter().map(|run| &run.score.options))?;
-    table.set_item("policy", policies)?;
-    table.set_item("options", options)?;
-    table.set_item("capacity", whole(|score| score.capacity as u64))?;
-    table.set_item("references", whole(|score| score.references))?;
-    table.set_item("distinct", whole(|score| score.distinct))?;
-    table.set_item("misses", whole(|score| score.misses))?;
-    table.set_item("miss_ratio", real(|run| run.score.miss_ratio()))?;
-    table.set_item("mean_size", real(|run| run.score.mean_size))?;
-    table.set_item("seconds", real(|run| run.seconds))?;
-    // All runs are of one trace, so all have write-backs or none has.
-    let mut writebacks = Vec::new();
-    for run in runs {
-        writebacks.extend(run.score.writebacks.map(|count| count as i64));
+fn run_python(
+    trace: &Py<Trace>,
+    own: &PythonPolicy,
+    capacities: &[usize],
+    watch: &Watch,
+) -> PyResult<Vec<Run>> {
+    let mut runs = Vec::new();
+    for capacity in capacities {
+        watch.check()?;
+        let began = Instant::now();
+        let score = own.run(trace, *capacity, watch)?;
+        watch.step();
+        runs.push(Run {
+            policy: own.label.clone(),
+            score,
+            size_missed_by: None,
+            seconds: began.elapsed().as_secs_f64(),
+        });
     }
-    if !writebacks.is_empty() {
-        table.set_item("writebacks", PyArray1::from_vec(py, writebacks))?;
-    }
-    Ok(table)
+    Ok(runs)
+}
+
+fn table(runs: &[Run]) -> PyResult<Table> {
+    let scores = || runs.iter().map(|run| &run.score);
+    let rate = |run: &Run| run.score.references as f64 / run.seconds.max(1e-9);
+    Columns::default()
+        .text("policy", runs.iter().map(|run| run.policy.clone()))
+        .whole("capacity", scores().map(|score| score.capacity as u64))
+        .whole("references", scores().map(|score| score.references))
+        .whole("distinct", scores().map(|score| score.distinct))
+        .whole("misses", scores().map(|score| score.misses))
+        .real("miss_ratio", scores().map(Score::miss_ratio))
+        .whole_if_known("writebacks", scores().map(|score| score.writebacks))
+        .real("mean_size", scores().map(|score| score.mean_size))
+        .truth(
+            "above_footprint",
+            scores().map(|score| score.capacity as u64 > score.distinct),
+        )
+        .real_if_known("size_missed_by", runs.iter().map(|run| run.size_missed_by))
+        .text("options", scores().map(|score| score.options.clone()))
+        .real("seconds", runs.iter().map(|run| run.seconds))
+        .real("references_per_second", runs.iter().map(rate))
+        .table("x=mean_size,y=miss_ratio,by=policy")
 }
 
 /// The replacement policies.

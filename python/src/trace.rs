@@ -1,18 +1,23 @@
-//! A reference trace in memory.
+//! A trace, as Python has it.
 
-use crate::arrays::Columns;
+use crate::arrays::{self, Columns};
+use crate::capsules;
 use crate::failure::failed;
-use crate::reading::Opening;
-use crate::tables;
+use crate::libraries;
+use crate::reading::{Opening, format_told};
+use crate::recording::json;
+use crate::trace_columns::{self, Rows};
 use crate::watch::{self, Progress};
 use numpy::ndarray::ArrayView1;
-use numpy::{Element, PyArray1, PyArrayMethods};
+use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray1};
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyCapsule, PyDict, PySlice};
 use std::path::PathBuf;
 use std::sync::Arc;
-use traces::{Reading, Wanted};
-use workingset::{About, Clock};
+use traces::{ReadNote, Reading, Wanted};
+use units::Bytes;
+use workingset::{About, Clock, Loader};
 
 /// References of a program to pages, in the order of use. A trace does not change.
 ///
@@ -38,13 +43,49 @@ use workingset::{About, Clock};
 #[pyclass(frozen, module = "warmset")]
 pub(crate) struct Trace {
     pub(crate) inner: Arc<workingset::Trace>,
+    /// Of a file: what was read, and how it was recognised.
+    read: Option<ReadNote>,
 }
 
 impl Trace {
     pub(crate) fn from(trace: workingset::Trace) -> Self {
         Self {
             inner: Arc::new(trace),
+            read: None,
         }
+    }
+
+    /// The name of its file, without directories and endings.
+    pub(crate) fn name(&self) -> Option<String> {
+        self.read.as_ref().map(ReadNote::name)
+    }
+
+    /// The part of the references from one place to another.
+    fn range(&self, from: usize, to: usize) -> PyResult<Self> {
+        let mut loader = Loader::expecting(to.saturating_sub(from));
+        for at in (from..to).step_by(STEP) {
+            let batch = self.inner.batch(at, STEP.min(to - at));
+            loader.push(&batch).map_err(failed)?;
+        }
+        let about = self.inner.about.clone();
+        loader.finish(about).map(Self::from).map_err(failed)
+    }
+
+    /// The references for which a mask is true.
+    fn masked(&self, mask: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
+        let Ok(mask) = mask.extract::<PyReadonlyArray1<'_, bool>>() else {
+            return Ok(None);
+        };
+        let mask = mask.as_array();
+        if mask.len() != self.inner.len() {
+            return Err(failed(format!(
+                "a mask of {} for {} references",
+                mask.len(),
+                self.inner.len()
+            )));
+        }
+        let part = self.inner.part(|at| mask[at]).map_err(failed)?;
+        Ok(Some(Self::from(part)))
     }
 
     /// Returns true if measures use the trace's own time. A trace has one only if it was requested.
@@ -82,10 +123,11 @@ impl Trace {
     /// Args:
     ///     path: the file.
     ///     format: the format, instead of the one that content and name show.
-    ///     page_size: bytes of a page, if the trace has addresses.
+    ///     columns: of a table, what each column is, as the command's ``--columns`` takes it: ``"time=1:us,key=2,op=6"``.
+    ///     page_size: bytes of a page, if the trace has addresses: a number, or a size such as ``"64KiB"``.
     ///     split: count a lackey reference over a page's end as two.
     ///     clock: what time is counted in: ``references``, ``trace`` (its own time), ``bytes`` (of instructions, lackey).
-    ///     window: only references from ``window[0]`` to ``window[1]``, the latter not included.
+    ///     window: only references from ``window[0]`` to ``window[1]``, the latter not included; None is the start or the end.
     ///     task: only the references of this task.
     ///     progress: called as ``progress(references so far, None)``.
     ///
@@ -93,23 +135,30 @@ impl Trace {
     ///     OSError: the file cannot be read.
     ///     Error: the content is no trace; the message names the line or the byte.
     ///
+    /// ``note`` says what was read, as the command does, so that a wrong format is seen.
+    ///
     /// >>> import tempfile, pathlib
     /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "trace.txt"
     /// >>> _ = path.write_text("7\n9\n7\n")
     /// >>> Trace.read(path)
     /// <warmset.Trace: 3 references to 2 pages>
+    /// >>> Trace.read(path).note.split(": ")[1]
+    /// 'plain (by its content); 3 references to 2 pages of 4096 bytes'
     #[staticmethod]
-    #[pyo3(signature = (path, *, format=None, page_size=4096, split=false, clock="references", window=None, task=None,
-                        progress=None))]
+    #[pyo3(signature = (path, *, format=None, columns=None, page_size=PageSize::Bytes(4096), split=false,
+                        clock="references", window=None, task=None, progress=None),
+           text_signature = "(path, *, format=None, columns=None, page_size=4096, split=False, clock='references', \
+                             window=None, task=None, progress=None)")]
     #[allow(clippy::too_many_arguments, reason = "Python's keywords")]
     fn read(
         py: Python<'_>,
         path: PathBuf,
         format: Option<&str>,
-        page_size: u64,
+        columns: Option<&str>,
+        page_size: PageSize,
         split: bool,
         clock: &str,
-        window: Option<(u64, u64)>,
+        window: Option<(Option<u64>, Option<u64>)>,
         task: Option<u16>,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
@@ -127,26 +176,27 @@ impl Trace {
             time,
             split,
             bytes,
-            ..Reading::of_pages(page_size).map_err(failed)?
+            ..Reading::of_pages(page_size.bytes()?).map_err(failed)?
         };
-        let format = format
-            .map(traces::Format::named)
-            .transpose()
-            .map_err(failed)?;
+        let format = format_told(format, columns)?;
+        let window = window.map(|(from, to)| (from.unwrap_or(0), to.unwrap_or(u64::MAX)));
         let opening = Opening {
             path,
             format,
             reading,
             wanted: Wanted { window, task, time },
         };
-        watch::run(py, Progress::new(progress, None), 1, move |watch| {
+        let (trace, note) = watch::run(py, Progress::new(progress, None), 1, move |watch| {
             opening.load(watch)
+        })?;
+        Ok(Self {
+            read: Some(note),
+            ..Self::from(trace)
         })
-        .map(Self::from)
     }
 
-    /// Read a trace from an Arrow table: a ``pyarrow.Table``, a ``polars.DataFrame``, anything with
-    /// ``__arrow_c_stream__``. It is read in place, without a copy.
+    /// Read a trace from an Arrow table: a ``pyarrow.Table``, a ``polars.DataFrame``, a relation of DuckDB, anything with
+    /// ``__arrow_c_stream__`` or ``__arrow_c_array__``. It is read in place, without a copy.
     ///
     /// Args:
     ///     table: it has a column of integers called page (or vpn, pfn, key, obj_id, id). It may have columns time, op,
@@ -163,14 +213,159 @@ impl Trace {
     #[staticmethod]
     #[pyo3(signature = (table, *, progress=None))]
     fn from_arrow(table: &Bound<'_, PyAny>, progress: Option<Bound<'_, PyAny>>) -> PyResult<Self> {
-        let reader = tables::stream(table)?;
-        let load = move |watch: &watch::Watch| tables::load(reader, watch);
+        let batches = capsules::batches(table)?;
+        let load = move |watch: &watch::Watch| trace_columns::load(batches, watch);
         watch::run(table.py(), Progress::new(progress, None), 1, load).map(Self::from)
+    }
+
+    /// Read a trace from a ``pandas.DataFrame``, or from a dict of arrays. It needs no pyarrow.
+    ///
+    /// Args:
+    ///     frame: the columns, named as in ``from_arrow``.
+    ///     page_size: bytes of a page.
+    ///     clock: what time counts, as in ``Trace``.
+    ///     progress: called as ``progress(references so far, None)``.
+    ///
+    /// Raises:
+    ///     TypeError: a column that is not of integers; pandas makes those with missing values floats.
+    ///     Error: no such column, columns of different lengths, negative values, time that goes back.
+    ///
+    /// >>> import pandas
+    /// >>> Trace.from_pandas(pandas.DataFrame({"vpn": [7, 9, 7], "comment": ["a", "b", "c"]}))
+    /// <warmset.Trace: 3 references to 2 pages>
+    #[staticmethod]
+    #[pyo3(signature = (frame, *, page_size=4096, clock=None, progress=None))]
+    fn from_pandas(
+        frame: &Bound<'_, PyAny>,
+        page_size: u64,
+        clock: Option<&str>,
+        progress: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let about = About {
+            page_size: Reading::of_pages(page_size).map_err(failed)?.page_size,
+            clock: clock.map(named).transpose()?.unwrap_or_default(),
+            ..About::default()
+        };
+        let mut names = Vec::new();
+        for name in frame.call_method0("keys")?.try_iter()? {
+            names.push(name?.str()?.to_string());
+        }
+        let page = traces::page_column(&names).map_err(failed)?;
+        let mut columns = Vec::new();
+        for name in names {
+            if name == page || traces::PAGE_TRACE.contains(&name.as_str()) {
+                columns.push((name.clone(), arrays::whole(&name, &frame.get_item(&name)?)?));
+            }
+        }
+        let batches = trace_columns::of_numbers(columns, &about)?;
+        let load = move |watch: &watch::Watch| trace_columns::load(batches, watch);
+        watch::run(frame.py(), Progress::new(progress, None), 1, load).map(Self::from)
+    }
+
+    /// Read a trace from a ``polars.DataFrame``: the same as ``from_arrow``.
+    ///
+    /// >>> import polars
+    /// >>> Trace.from_polars(polars.DataFrame({"page": [7, 9, 7]}))
+    /// <warmset.Trace: 3 references to 2 pages>
+    #[staticmethod]
+    #[pyo3(signature = (frame, *, progress=None))]
+    fn from_polars(frame: &Bound<'_, PyAny>, progress: Option<Bound<'_, PyAny>>) -> PyResult<Self> {
+        Self::from_arrow(frame, progress)
+    }
+
+    /// The trace as a ``pyarrow.Table`` of the columns that are known: time, page, op, task. ``from_arrow`` reads it back,
+    /// with page size and clock.
+    ///
+    /// Raises:
+    ///     ImportError: pyarrow is not installed.
+    ///
+    /// >>> Trace([7, 9, 7]).to_arrow()["page"].to_pylist()
+    /// [7, 9, 7]
+    fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        libraries::call(slf, "to_arrow")
+    }
+
+    /// The trace as a ``pandas.DataFrame`` of the same columns. It needs no pyarrow.
+    ///
+    /// Raises:
+    ///     ImportError: pandas is not installed.
+    ///
+    /// >>> Trace([7, 9, 7], op=[2, 2, 4]).to_pandas().columns.tolist()
+    /// ['page', 'op']
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        libraries::call(slf, "trace_to_pandas")
+    }
+
+    /// The trace as a ``polars.DataFrame`` of the same columns.
+    ///
+    /// Raises:
+    ///     ImportError: polars is not installed.
+    ///
+    /// >>> Trace([7, 9, 7]).to_polars()["page"].n_unique()
+    /// 2
+    fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        libraries::call(slf, "to_polars")
     }
 
     /// References.
     fn __len__(&self) -> usize {
         self.inner.len()
+    }
+
+    /// The page number of a reference by its place; or a trace of some references, by a slice whose step is 1 or more, or by a
+    /// mask of bool. A trace has at least one reference, so an empty part is an Error. A part counts its pages anew, and has no `note`.
+    fn __getitem__<'py>(
+        slf: &Bound<'py, Self>,
+        key: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let own = slf.get();
+        let len = own.inner.len();
+        if let Ok(slice) = key.cast::<PySlice>() {
+            let range = slice.indices(len as isize)?;
+            let step = usize::try_from(range.step).map_err(|_| {
+                failed("a trace cannot be read backwards: the step of a slice is 1 or more")
+            })?;
+            let from = range.start as usize;
+            let to = (range.stop.max(range.start)) as usize;
+            let part = if step == 1 {
+                own.range(from, to)?
+            } else {
+                let is_wanted = |at: usize| at >= from && at < to && (at - from) % step == 0;
+                Self::from(own.inner.part(is_wanted).map_err(failed)?)
+            };
+            return Ok(Bound::new(py, part)?.into_any());
+        }
+        if let Some(part) = own.masked(key)? {
+            return Ok(Bound::new(py, part)?.into_any());
+        }
+        let Ok(place) = key.extract::<isize>() else {
+            let kind = key.get_type().name()?.to_string();
+            return Err(PyTypeError::new_err(format!(
+                "a trace has references by number, slice or mask of bool: {kind} is none of them"
+            )));
+        };
+        let at = if place < 0 {
+            place + len as isize
+        } else {
+            place
+        };
+        match usize::try_from(at) {
+            Ok(at) if at < len => {
+                let page = own.inner.refs()[at];
+                let name = own.inner.names()[page as usize];
+                Ok(name.into_pyobject(py)?.into_any())
+            }
+            _ => Err(PyIndexError::new_err(format!(
+                "reference {place} of a trace of {len}"
+            ))),
+        }
+    }
+
+    /// The page numbers, as int.
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let numbers = Self::pages(slf).call_method0("tolist")?;
+        Ok(numbers.try_iter()?.into_any())
     }
 
     fn __repr__(&self) -> String {
@@ -179,6 +374,54 @@ impl Trace {
             self.inner.len(),
             self.inner.pages()
         )
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        libraries::call(slf, "trace_as_html")
+    }
+
+    /// For ``numpy.asarray(trace)``: `pages`, a new array.
+    #[pyo3(signature = (dtype=None, copy=None))]
+    fn __array__<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if copy == Some(false) {
+            return Err(PyValueError::new_err(
+                "an array of a trace's pages is a new one: refs and names are views",
+            ));
+        }
+        let pages = Self::pages(slf);
+        match dtype {
+            Some(dtype) => pages.call_method1("astype", (dtype,)),
+            None => Ok(pages.into_any()),
+        }
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        capsules::schema_out(py, &trace_columns::schema(&self.inner)?)
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
+        // By the interface, a request that cannot be met is left to the one who asked.
+        let _ = requested_schema;
+        capsules::array_out(py, Rows::in_one(&self.inner)?)
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema;
+        capsules::stream_out(py, Box::new(Rows::of(&self.inner)?))
     }
 
     /// For pickle: another process gets the columns.
@@ -197,6 +440,27 @@ impl Trace {
             .getattr("partial")?
             .call((slf.get_type(),), Some(&columns))?;
         Ok((make, pyo3::types::PyTuple::empty(py).into_any()))
+    }
+
+    /// The names of the columns that are known, of time, page, op and task.
+    #[getter]
+    fn columns(&self) -> PyResult<Vec<String>> {
+        let schema = trace_columns::schema(&self.inner)?;
+        let fields = schema.fields().iter();
+        Ok(fields.map(|field| field.name().clone()).collect())
+    }
+
+    /// What was read of the file, in the line that the command prints on standard error: its format and how that was found, what columns
+    /// were taken for, references and pages. None if the trace is from no file, or is a part of one.
+    #[getter]
+    fn note(&self) -> Option<String> {
+        self.read.as_ref().map(ToString::to_string)
+    }
+
+    /// The same as a dict, as the command's ``--json`` has it under ``trace``: file, format, found, page_size, references and so on.
+    #[getter]
+    fn source<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.read.as_ref().map(|note| json(py, note)).transpose()
     }
 
     /// Different pages: the footprint.
@@ -258,6 +522,28 @@ impl Trace {
         let own = self.inner.about.clock;
         let found = CLOCKS.iter().find(|(clock, _)| *clock == own);
         found.map_or("references", |(_, name)| name)
+    }
+}
+
+/// References of a part that are copied at once: a megabyte of page numbers.
+const STEP: usize = 1 << 17;
+
+/// The size of a page: bytes, or a size with its unit.
+#[derive(FromPyObject)]
+pub(crate) enum PageSize {
+    Bytes(u64),
+    Told(String),
+}
+
+impl PageSize {
+    fn bytes(&self) -> PyResult<u64> {
+        match self {
+            Self::Bytes(bytes) => Ok(*bytes),
+            Self::Told(text) => match text.parse::<Bytes>() {
+                Ok(size) => Ok(size.get()),
+                Err(error) => Err(failed(format!("page_size {text}: {error}"))),
+            },
+        }
     }
 }
 

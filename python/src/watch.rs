@@ -12,11 +12,16 @@ use std::time::Duration;
 /// The time between two checks of signals and progress: short for a person, and rare enough to cost nothing.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// How long is slept while code of Python ends: short beside a person's patience.
+const NAP: Duration = Duration::from_millis(2);
+
 /// How far the work is, and whether it should stop.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     done: AtomicU64,
     stop: AtomicBool,
+    /// Whether the work runs code of Python just now.
+    is_in_python: AtomicBool,
 }
 
 impl Watch {
@@ -36,6 +41,21 @@ impl Watch {
             Err(failed("interrupted"))
         } else {
             Ok(())
+        }
+    }
+
+    /// Runs code of Python. It looks at [`Watch::check`] often, as its end is waited for when the caller has stopped.
+    pub(crate) fn in_python<T>(&self, run: impl FnOnce(Python<'_>) -> T) -> T {
+        self.is_in_python.store(true, Ordering::Release);
+        let result = Python::attach(run);
+        self.is_in_python.store(false, Ordering::Release);
+        result
+    }
+
+    /// Waits until no code of Python runs: the interpreter must not end before it. Another Ctrl-C ends the wait.
+    fn wait_for_python(&self, py: Python<'_>) {
+        while self.is_in_python.load(Ordering::Acquire) && py.check_signals().is_ok() {
+            py.detach(|| std::thread::sleep(NAP));
         }
     }
 
@@ -112,6 +132,7 @@ pub(crate) fn run<T: Send + 'static>(
             .and_then(|()| progress.tell(watch.done.load(Ordering::Relaxed)));
         if let Err(error) = heard {
             watch.stop.store(true, Ordering::Relaxed);
+            watch.wait_for_python(py);
             return Err(error);
         }
         if let Ok(done) = news {

@@ -1,6 +1,8 @@
 """The same input gives the same numbers, and the same words, as the command line."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,20 +15,35 @@ WEB = FIXTURES / "traces" / "web12.trace.xz"
 LS = FIXTURES / "traces" / "ls-lackey-pages.u32.zst"
 
 
+def renamed(rows: list[dict[str, Any]], **names: str) -> list[dict[str, Any]]:
+    """Return rows with other names for some columns."""
+    return [{names.get(name, name): value for name, value in row.items()} for row in rows]
+
+
+def without_times(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows without how long each took."""
+    times = {"seconds", "references_per_second"}
+    return [{name: row[name] for name in row.keys() - times} for row in rows]
+
+
 def test_every_policy_misses_as_often(command: Command) -> None:
-    sizes = ["2%", "500", "16MiB"]
+    sizes = ["2%", "500", "16MiB", "80MiB"]
     rows = printed(command("--json", "simulate", WEB, "--policy", "all", "--capacity", ",".join(sizes)))
-    scores = warmset.simulate(warmset.Trace.read(WEB), "all", sizes)
-    assert len(rows) == 3 * len(warmset.policies())
-    for name in ("policy", "capacity", "references", "distinct", "misses", "miss_ratio", "mean_size", "options"):
-        assert list(scores[name]) == [row[name] for row in rows], name
+    trace = warmset.Trace.read(WEB)
+    scores = warmset.simulate(trace, "all", sizes)
+    assert len(rows) == 4 * len(warmset.policies())
+    assert any(row["above_footprint"] for row in rows)
+    assert any(row["size_missed_by"] for row in rows)
+    assert {json.dumps(row.pop("trace")) for row in rows} == {json.dumps(trace.source)}
+    assert without_times(scores.rows()) == without_times(rows)
 
 
 def test_write_backs_are_known_where_the_command_knows_them(command: Command) -> None:
     rows = printed(command("--json", "simulate", LACKEY, "--policy", "lru,2q:kin=0.3", "--capacity", "10%"))
     scores = warmset.simulate(warmset.Trace.read(LACKEY), "lru,2q:kin=0.3", "10%")
     assert list(scores["writebacks"]) == [row["writebacks"] for row in rows]
-    assert "writebacks" not in warmset.simulate(warmset.Trace.read(WEB), "lru", "10%")
+    unknown = warmset.simulate(warmset.Trace.read(WEB), "lru", "10%")
+    assert (unknown[0]["writebacks"], np.isnan(unknown["writebacks"]).all()) == (None, True)
 
 
 @pytest.mark.parametrize("clock", ["references", "trace", "bytes"])
@@ -36,17 +53,16 @@ def test_lifetimes_and_knees_are_the_same_by_every_clock(command: Command, clock
     trace = warmset.Trace.read(LACKEY, clock=clock)  # type: ignore[arg-type]
     for line in lines:
         curve = warmset.lifetime(trace, line["policy"], points=6)
-        points = {name: [point[name] for point in line["points"]] for name in line["points"][0]}
-        assert {name: list(getattr(curve, name)) for name in points} == points
+        assert curve.rows() == line["points"]
         assert (curve.policy, curve.time, curve.knees(500)) == (line["policy"], line["time"], line["knees"])
 
 
 def test_the_curve_of_lru_is_that_of_its_lifetimes(command: Command) -> None:
     [line] = printed(command("--json", "curve", LS, "--of", "lru"))
-    misses = warmset.curve(warmset.Trace.read(LS))
+    misses = warmset.curve(warmset.Trace.read(LS))["misses"]
     assert list(misses[1:]) == [point["misses"] for point in line["points"]]
     [line] = printed(command("--json", "curve", WEB, "--of", "lru", "--sample", 0.2))
-    sampled = warmset.curve(warmset.Trace.read(WEB), sample=0.2)
+    sampled = warmset.curve(warmset.Trace.read(WEB), sample=0.2)["misses"]
     assert [sampled[point["parameter"]] for point in line["points"]] == [point["misses"] for point in line["points"]]
 
 
@@ -54,9 +70,7 @@ def test_the_size_of_the_working_set_is_the_same(command: Command) -> None:
     [line] = printed(command("--json", "curve", LACKEY, "--clock", "trace", "--show", "size", "--theta", 5000))
     size = warmset.working_set(warmset.Trace.read(LACKEY, clock="trace"), 5000)
     assert size.shape == line["shape"]
-    pixels = {"from": size.begins, "least": size.least, "mean": size.mean, "most": size.most}
-    for name, values in pixels.items():
-        assert list(values) == [pixel[name] for pixel in line["pixels"]], name
+    assert renamed(size.rows(), begins="from") == line["pixels"]
 
 
 def test_made_traces_are_the_same(command: Command, tmp_path: Path) -> None:
@@ -69,6 +83,84 @@ def test_made_traces_are_the_same(command: Command, tmp_path: Path) -> None:
     assert np.array_equal(ours.pages, theirs.pages)
     for name in ("op", "task"):
         assert np.array_equal(getattr(ours, name), getattr(theirs, name)), name
+
+
+def test_analyses_are_the_same(command: Command) -> None:
+    [[theirs]] = printed(command("--json", "analyze", LACKEY, "--theta", "5000,90000", "--points", 3, "--service", 500))
+    trace = warmset.Trace.read(LACKEY, clock="trace")
+    ours = warmset.analyze(trace, [5000, 90_000], points=3, service=500)
+    assert ours.to_dict() == theirs
+    assert ours.needs.rows() == theirs["program"]["needs"]
+    assert ours.regions.rows() == theirs["program"]["regions"]
+    assert ours.map.ravel().tolist() == theirs["map"]["count"]
+    for window, at in zip(ours.windows.rows(), theirs["windows"], strict=True):
+        assert window["stays"] == at["residence"]["stays"]
+        assert window.items() >= {name: at[name] for name in ("theta", "size", "peak", "enough", "faults")}.items()
+    assert ours.lifetimes is not None
+    assert ours.faults is not None
+    assert ours.space_time is not None
+    points = [{"policy": line["policy"], **at} for line in theirs["curves"]["lifetimes"] for at in line["points"]]
+    assert ours.lifetimes.rows() == points
+    assert ours.faults.rows() == theirs["curves"]["claims"]
+    assert list(ours.space_time["value"]) == [row["value"] for row in theirs["curves"]["space_time"]]
+    pixels = [{"theta": at["theta"], **pixel} for at in theirs["windows"] for pixel in at["sizes"]["pixels"]]
+    assert renamed(ours.sizes.rows(), begins="from") == pixels
+    assert list(zip(ours.intervals["up_to"], ours.intervals["references"], strict=True)) == [
+        tuple(bin_) for bin_ in theirs["intervals"]
+    ]
+    assert renamed(ours.moves.rows(), begins="from") == theirs["moves"]
+
+
+def test_programs_in_one_memory_are_the_same(command: Command) -> None:
+    managers = "lru,linux,mglru:10,le9:5/0/10,ws:5000,pff:900,token,up-largest"
+    times = ["--read", 50_000, "--write", 70_000, "--slice", 1_000_000, "--no-swap"]
+    part = ["--window", "0..40000", "-m", "60%,90", "-p", managers]
+    theirs = printed(command("--json", "together", LACKEY, "--with", LACKEY, *part, *times))
+    trace = warmset.Trace.read(LACKEY, window=(0, 40_000))
+    ours = warmset.together(
+        [trace, trace], ["60%", 90], managers, swap=False, read=50_000, write=70_000, slice=1_000_000
+    )
+    assert len(ours) == len(theirs) == 16
+    programs = []
+    for row, run in zip(ours.rows(), theirs, strict=True):
+        assert (row.pop("manager"), row.pop("refaults")) == (
+            run["policy"],
+            sum(one["refaults_file"] + one["refaults_anon"] for one in run["processes"]),
+        )
+        assert row == {name: run[name] for name in row}
+        at = {"manager": run["policy"], "memory": run["memory"]}
+        programs += [{**at, "program": one.pop("name"), **one} for one in run["processes"]]
+    assert ours.programs.rows() == programs
+
+
+def test_what_was_read_is_said_alike(command: Command, tmp_path: Path) -> None:
+    table = tmp_path / "requests.csv"
+    table.write_text("at,key,bytes,kind\n10,7,100,r\n20,9,100,w\n35,7,100,r\n")
+    columns = "time=1:us,key=2,op=4"
+    cases: list[tuple[Path, list[object], dict[str, Any]]] = [
+        (table, ["--columns", columns], {"columns": columns}),
+        (table, [], {}),
+        (LS, [], {}),
+        (
+            LACKEY,
+            ["--clock", "trace", "--window", "100..", "--page-size", "64KiB"],
+            {"clock": "trace", "window": (100, None), "page_size": "64KiB"},
+        ),
+        (LACKEY, ["--format", "lackey", "--window", "..5000"], {"format": "lackey", "window": (None, 5000)}),
+    ]
+    for path, options, asked in cases:
+        said = command("--json", "simulate", path, "--policy", "lru", "--capacity", 1, *options)
+        [row] = printed(said)
+        trace = warmset.Trace.read(path, **asked)
+        assert f"{trace.note}\n" == said.stderr
+        assert trace.source == row["trace"]
+        assert warmset.simulate(trace, "lru", [1])["misses"][0] == row["misses"]
+    with pytest.raises(warmset.Error, match="'columns' cannot be used with 'format'"):
+        warmset.Trace.read(table, columns=columns, format="csv")
+    for wrong in ("key=9", "shape=1"):
+        with pytest.raises(warmset.Error) as refused:
+            warmset.Trace.read(table, columns=wrong)
+        assert str(refused.value) in command("simulate", table, "--columns", wrong).stderr
 
 
 @pytest.mark.parametrize("part", [{"window": (1000, 90_000)}, {"split": True}, {"page_size": 65_536}])
@@ -147,4 +239,4 @@ def test_errors_have_the_same_words(command: Command, tmp_path: Path) -> None:
         assert f"error: {refused.value}\n".lower() == said.stderr.lower(), options
     with pytest.raises(warmset.Error) as untimed:
         warmset.Trace.read(WEB, clock="trace")
-    assert f"error: {untimed.value}\n" == command("curve", WEB, "--clock", "trace").stderr
+    assert f"error: {untimed.value}\n" == command("curve", WEB, "--quiet", "--clock", "trace").stderr

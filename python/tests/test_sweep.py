@@ -92,7 +92,7 @@ def test_the_result_is_that_of_each_simulation_alone(expected: Result) -> None:
             row += tuple(scores[name][at] for name in ("distinct", "misses", "miss_ratio", "mean_size"))
             assert (*row, None) in expected.scores
             rows += 1
-        exact = warmset.curve(trace)
+        exact = warmset.curve(trace)["misses"]
         parts = {
             kind: np.array([row[3] for row in expected.curves if row[:2] == (path.name, kind)], dtype=float)
             for kind in ("time", "class")
@@ -100,6 +100,53 @@ def test_the_result_is_that_of_each_simulation_alone(expected: Result) -> None:
         assert (parts["time"] == exact).all()
         assert np.abs(parts["class"] - exact).mean() / len(trace) < 0.001
     assert len(expected.scores) == rows == 24
+
+
+def test_a_sweep_in_python_has_the_same_rows(expected: Result) -> None:
+    done = list[tuple[int, int]]()
+    rows = warmset.sweep(
+        TRACES,
+        "lru,2q,arc",
+        ["1%", "10%", "500"],
+        parameters={"2q": {"kin": [0.1, 0.25]}},
+        progress=lambda now, total: done.append((now, total)),
+    )
+    names = [
+        "policy",
+        "options",
+        "capacity",
+        "references",
+        "distinct",
+        "misses",
+        "miss_ratio",
+        "mean_size",
+        "writebacks",
+    ]
+    ours = [(Path(row["trace"]).name, *(row[name] for name in names)) for row in rows.rows()]
+    assert sorted(ours, key=str) == sorted(expected.scores, key=str)
+    assert done == [(1, 2), (2, 2)]
+
+
+def test_sweeps_that_cannot_be_are_refused() -> None:
+    trace = warmset.Trace([1, 2, 1])
+    with pytest.raises(warmset.Error, match="parameters of arc, which is not a policy of the sweep"):
+        warmset.sweep({"one": trace}, "lru", [1], parameters={"arc": {"kin": [1]}})
+    with pytest.raises(warmset.Error, match="2q has no option 'kim'"):
+        warmset.sweep({"one": trace}, "2q", [1], parameters={"2q": {"kim": [1]}})
+    with pytest.raises(warmset.Error, match="no tables"):
+        warmset.sweep({}, "lru", [1])
+    with pytest.raises(warmset.Error, match="two traces are called"):
+        warmset.sweep([TRACES[0], TRACES[0]], "lru", [1])
+    with pytest.raises(FileNotFoundError):
+        warmset.sweep(["missing.csv"], "lru", [1])
+
+
+def test_a_sweep_reads_files_as_it_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("9,5\n9,6\n9,5\n")
+    rows = warmset.sweep([path], "lru,2q:kin=0.3,kout=0.4,fifo", [1], columns="key=2")
+    assert rows["policy"] == ["lru", "2q:kin=0.3,kout=0.4", "fifo"]
+    assert set(rows["distinct"]) == {2}
 
 
 def test_tasks_are_run_once_and_in_any_order(command: Command, sweep: Path, expected: Result) -> None:
@@ -150,7 +197,7 @@ def test_pieces_in_files_are_one_trace(command: Command, tmp_path: Path) -> None
     (tmp_path / "one.toml").write_text('traces = ["0.u64", "1.u64", "2.u64", "3.u64"]\n[curve]\npieces = true\n')
     done = command("sweep", "all", tmp_path / "one.toml")
     assert done.returncode == 0, done.stderr
-    whole = warmset.curve(warmset.Trace(np.concatenate(pieces)))
+    whole = warmset.curve(warmset.Trace(np.concatenate(pieces)))["misses"]
     with duckdb.connect() as database:
         file = str(tmp_path / "one" / "curves.parquet")
         rows = database.execute("select pages, misses, parts from read_parquet(?)", [file]).fetchall()
@@ -313,7 +360,7 @@ def test_a_worker_that_is_killed_loses_nothing(
 ) -> None:
     planned(command, sweep)
     directory, program = sweep.with_suffix(""), slowly(command, sweep.parent)
-    line = ["-m", "warmset.sweep", cluster.address, directory, "--program", program]
+    line = ["-m", "warmset.dask", cluster.address, directory, "--program", program]
     with started(sys.executable, *line) as client:
         while len(list(directory.glob("parts/*.zst"))) < 4:
             assert client.poll() is None
@@ -333,7 +380,7 @@ def test_a_scheduler_that_dies_is_told_and_the_sweep_goes_on(
 ) -> None:
     planned(command, sweep)
     directory, program = sweep.with_suffix(""), slowly(command, sweep.parent)
-    line = ["-m", "warmset.sweep", cluster.address, directory, "--program", program, "--patience", 3]
+    line = ["-m", "warmset.dask", cluster.address, directory, "--program", program, "--patience", 3]
     with started(sys.executable, *line) as client:
         while not list(directory.glob("parts/*.zst")):
             assert client.poll() is None
@@ -349,7 +396,7 @@ def test_a_corrupt_task_is_told_and_the_others_are_done(command: Command, sweep:
     tasks, directory = planned(command, sweep), sweep.with_suffix("")
     tasks[3].write_text("{}")
     program = command("--version").args[0]
-    line = [sys.executable, "-m", "warmset.sweep", cluster.address, directory, "--program", program]
+    line = [sys.executable, "-m", "warmset.dask", cluster.address, directory, "--program", program]
     done = subprocess.run(list(map(str, line)), capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
     assert f"{tasks[3]}: not a task of a sweep" in done.stderr
@@ -358,7 +405,7 @@ def test_a_corrupt_task_is_told_and_the_others_are_done(command: Command, sweep:
 
 def test_a_cluster_that_is_not_there_is_told(command: Command, sweep: Path, tmp_path: Path) -> None:
     planned(command, sweep)
-    line = [sys.executable, "-m", "warmset.sweep", "127.0.0.1:9", str(sweep.with_suffix("")), "--patience", "1"]
+    line = [sys.executable, "-m", "warmset.dask", "127.0.0.1:9", str(sweep.with_suffix("")), "--patience", "1"]
     absent = subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
     assert (absent.returncode, absent.stderr[:11]) == (1, "error: Dask")
     (tmp_path / "distributed.py").write_text("raise ImportError('No module named distributed')")
@@ -382,7 +429,7 @@ def test_a_cluster_of_another_version_is_told(command: Command, sweep: Path, tmp
     dask = ["-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
     with started("env", f"PYTHONPATH={other}", sys.executable, *dask) as scheduler:
         address = heard(scheduler, "Scheduler at").split("tcp://")[1].strip()
-        line = [sys.executable, "-m", "warmset.sweep", address, str(sweep.with_suffix(""))]
+        line = [sys.executable, "-m", "warmset.dask", address, str(sweep.with_suffix(""))]
         told = subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
     assert told.returncode == 1
     assert f"the scheduler at {address} has distributed 2025.1.0, this Python" in told.stderr

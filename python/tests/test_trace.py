@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import FIXTURES, STORM
+from numpy.typing import NDArray
 
 import warmset
 
@@ -141,6 +142,69 @@ def test_files_that_are_none_are_python_errors(tmp_path: Path) -> None:
         warmset.Trace.read(FIXTURES / "traces" / "web12.trace.xz", task=3)
 
 
+def op_of(trace: warmset.Trace) -> NDArray[np.uint8]:
+    assert trace.op is not None
+    return trace.op
+
+
+def test_a_part_is_a_trace() -> None:
+    time, op, task = range(10, 60, 10), [1, 2, 4, 2, 4], [0, 1, 0, 1, 0]
+    trace = warmset.Trace([7, 9, 7, 8, 9], time, op, task, page_size=8192, clock="seconds")
+    part = trace[1:4]
+    assert same(part, [9, 7, 8])
+    assert part.time is not None
+    assert part.op is not None
+    assert part.task is not None
+    assert [column.tolist() for column in (part.time, part.op, part.task)] == [[20, 30, 40], [2, 4, 2], [1, 0, 1]]
+    assert (part.refs.tolist(), part.page_size, part.clock) == ([0, 1, 2], 8192, "seconds")
+    assert same(trace[-2:], [8, 9])
+    assert same(trace[::2], [7, 7, 9])
+    assert same(trace[1:100:3], [9, 9])
+    assert same(trace[:], [7, 9, 7, 8, 9])
+    assert same(trace[op_of(trace) == 4], [7, 9])
+    assert [trace[0], trace[-1], trace[np.int64(3)]] == [7, 9, 8]
+    assert list(trace) == [7, 9, 7, 8, 9]
+    long = warmset.synth("zipf:pages=5000", 400_000)
+    assert np.array_equal(long[100_000:350_001].pages, long.pages[100_000:350_001])
+    assert np.array_equal(long[5::1000].pages, long.pages[5::1000])
+
+
+@pytest.mark.parametrize(
+    ("key", "kind", "words"),
+    [
+        (slice(2, 2), warmset.Error, "the trace has no references"),
+        (slice(None, None, -1), warmset.Error, "cannot be read backwards"),
+        (6, IndexError, "reference 6 of a trace of 6"),
+        (-7, IndexError, "reference -7"),
+        ("page", TypeError, "references by number, slice or mask of bool: str is none"),
+        (1.5, TypeError, "float is none"),
+        (np.array([True, False]), warmset.Error, "a mask of 2 for 6 references"),
+        (np.zeros(6, bool), warmset.Error, "the trace has no references"),
+    ],
+)
+def test_parts_that_cannot_be_are_refused(key: Any, kind: type[Exception], words: str) -> None:  # noqa: ANN401
+    with pytest.raises(kind, match=words):
+        warmset.Trace(PAGES)[key]
+
+
+def test_a_trace_shows_itself() -> None:
+    trace = warmset.Trace.read(FIXTURES / "traces" / "gzip-lackey.txt.zst", clock="trace")
+    assert trace.note is not None
+    shown = trace._repr_html_()  # type: ignore[attr-defined]
+    for words in (trace.note, f"{len(trace):,}", "time, page, op", "instructions"):
+        assert words in shown
+    assert "<script>" not in warmset.Trace(PAGES)._repr_html_()  # type: ignore[attr-defined]
+    assert trace[:9].note is None
+
+
+def test_numpy_makes_an_array_of_a_trace() -> None:
+    trace = warmset.Trace(PAGES)
+    assert np.asarray(trace).tolist() == PAGES
+    assert np.array(trace, dtype=float).dtype == float
+    with pytest.raises(ValueError, match="a new one"):
+        np.array(trace, copy=False)
+
+
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -1.0, 0.0])
 def test_samples_that_are_none_are_refused(number: float) -> None:
     with pytest.raises(warmset.Error, match=r"sample|rate"):
@@ -173,7 +237,7 @@ def test_numbers_out_of_range_are_refused() -> None:
 
 
 def test_a_window_longer_than_the_trace_holds_all() -> None:
-    assert warmset.working_set(warmset.Trace(PAGES, range(6)), 2**64 - 1, pixels=1).most.tolist() == [3]
+    assert warmset.working_set(warmset.Trace(PAGES, range(6)), 2**64 - 1, pixels=1)["most"].tolist() == [3]
 
 
 def test_a_recording_has_its_samples_as_columns() -> None:

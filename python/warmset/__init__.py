@@ -10,41 +10,56 @@ command ``warmset``, so the numbers are the same.
 <warmset.Trace: 10000 references to 496 pages>
 >>> misses = warmset.curve(trace)
 >>> scores = warmset.simulate(trace, "lru,arc,opt", ["10%"])
->>> bool(scores["misses"][0] == misses[50])
+>>> bool(scores["misses"][0] == misses["misses"][50])
 True
 
-Results are NumPy arrays. The interpreter's lock is released while Rust computes, and Ctrl-C ends the wait at once.
+Results are Arrow tables, with NumPy arrays as columns; a trace is one, too. The interpreter's lock is released while
+Rust computes, and Ctrl-C ends the wait at once.
 """
 
 from importlib.metadata import version as _version
 
+from warmset._policy import Policy
+from warmset._sweep import sweep
 from warmset._warmset import (
+    Analysis,
     Error,
     Lifetime,
     Recording,
+    Table,
+    Together,
     Trace,
     WorkingSet,
+    analyze,
     curve,
     lifetime,
     policies,
     replay,
     simulate,
     synth,
+    together,
     working_set,
 )
 
 __all__ = [
+    "Analysis",
     "Error",
     "Lifetime",
+    "Policy",
     "Recording",
+    "Table",
+    "Together",
     "Trace",
     "WorkingSet",
+    "analyze",
     "curve",
     "lifetime",
     "policies",
     "replay",
     "simulate",
+    "sweep",
     "synth",
+    "together",
     "working_set",
 ]
 __version__ = _version("warmset")

@@ -41,7 +41,7 @@ mod ws_clock;
 
 pub use crate::next_use::{NEVER, next_uses};
 pub use choice::Choice;
-pub use drive::{Score, Step};
+pub use drive::{Score, Step, run_made};
 pub use interface::{Access, Evictions, Policy, Setup};
 pub use list::POLICIES;
 pub use options::{OptionSpec, Options};

@@ -72,13 +72,18 @@ impl Evictions for Vec<Page> {
 }
 
 pub(super) fn run<P: Policy>(setup: &Setup<'_>) -> Result<Score, Error> {
-    let trace = setup.trace;
     let mut policy = P::new(setup)?;
+    Ok(run_made(&mut policy, setup))
+}
+
+/// Runs a policy that was made elsewhere, with no page in memory. What it does is counted as of any other.
+pub fn run_made<P: Policy>(policy: &mut P, setup: &Setup<'_>) -> Score {
+    let trace = setup.trace;
     let counts;
     let writebacks;
     match trace.op() {
         None => {
-            counts = count(&mut policy, trace, setup.capacity);
+            counts = count(policy, trace, setup.capacity);
             writebacks = None;
         }
         Some(op) => {
@@ -86,11 +91,11 @@ pub(super) fn run<P: Policy>(setup: &Setup<'_>) -> Result<Score, Error> {
                 dirty: vec![false; setup.pages()],
                 count: 0,
             };
-            counts = count_writing(&mut policy, trace, op, &mut written);
+            counts = count_writing(policy, trace, op, &mut written);
             writebacks = Some(written.count);
         }
     }
-    Ok(Score {
+    Score {
         capacity: setup.capacity,
         references: trace.len() as u64,
         distinct: setup.pages() as u64,
@@ -98,7 +103,7 @@ pub(super) fn run<P: Policy>(setup: &Setup<'_>) -> Result<Score, Error> {
         writebacks,
         mean_size: counts.sizes as f64 / trace.len() as f64,
         options: setup.options.told(),
-    })
+    }
 }
 
 struct Counts {

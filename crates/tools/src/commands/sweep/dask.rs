@@ -11,7 +11,7 @@ use std::process::Command;
 pub(super) fn all(python: &Path, address: &str, directory: &Path) -> Result<()> {
     let own = env::current_exe().context("the path of this program")?;
     let status = Command::new(python)
-        .args(["-m", "warmset.sweep", address])
+        .args(["-m", "warmset.dask", address])
         .arg(directory)
         .arg("--program")
         .arg(own)

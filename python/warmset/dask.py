@@ -1,4 +1,4 @@
-"""The tasks of a sweep on a Dask cluster: ``python -m warmset.sweep HOST:PORT DIRECTORY``.
+"""The tasks of a sweep on a Dask cluster: ``python -m warmset.dask HOST:PORT DIRECTORY``.
 
 Each task is a run of the command ``warmset sweep run`` on a worker. So a worker needs nothing but that command, the
 directory and the traces, each at the same path as here. The tasks of a worker that dies are run by another. A task that
@@ -97,7 +97,7 @@ def run(address: str, directory: Path, program: str, patience: float) -> list[st
 
 def main() -> int:
     """Run the plan that the command line names."""
-    parser = argparse.ArgumentParser(prog="python -m warmset.sweep", description=str(__doc__).partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m warmset.dask", description=str(__doc__).partition("\n")[0])
     parser.add_argument("address", metavar="HOST:PORT", help="the scheduler")
     parser.add_argument("directory", type=Path, metavar="DIRECTORY", help="the directory of the plan")
     parser.add_argument("--program", default="warmset", help="the path of warmset on the workers")
