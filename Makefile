@@ -6,7 +6,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: help python documented notice report fleet kubernetes packages supply-chain advisories cluster alerts release dist links site cargo-install lab smoke vm kernel kernel-check results decisions run test setup setup-test setup-kernel guard build install uninstall format lint clippy density commits licences urls shell-lint unit-test doc msrv live unit deb-test pages deb lab-deb bench fuzz fuzz-quick sanitize soak clean
+.PHONY: help python wheels documented notice report fleet kubernetes packages supply-chain advisories cluster alerts release dist links site cargo-install lab smoke vm kernel kernel-check results decisions run test setup setup-test setup-kernel guard build install uninstall format lint clippy density commits licences urls shell-lint unit-test doc msrv live unit deb-test pages deb lab-deb bench fuzz fuzz-quick sanitize soak clean
 .NOTPARALLEL:
 
 ## list the targets
@@ -115,9 +115,13 @@ report: build
 fleet: build
 	packaging/tests/fleet.sh $(TARGET)/release
 
-## test the Python package in a fresh environment
+## make its wheel, and test the Python package in a fresh environment
 python: build
 	packaging/tests/python.sh $(TARGET)/release
+
+## make wheels of the Python package for manylinux, x86-64 and aarch64, in target/wheels
+wheels:
+	packaging/wheels $(TARGET)
 
 ## run every command that the pages tell people to run
 documented: lab

@@ -1,11 +1,16 @@
 #!/bin/sh
-# Tests the Python package in a fresh virtual environment, as a user installs it: python.sh PROGRAMS
+# Tests the Python package in a fresh virtual environment, as a user installs its wheel: python.sh PROGRAMS
 #
-# Runs lint, types, the examples of the docstrings and the README, the tests, and the notebook. The command `warmset` in PROGRAMS must
+# Makes the wheels in PROGRAMS/../wheels and looks at each; installs the one for this machine where no compiler is to be found. Runs
+# lint, types, the examples of the docstrings and the README, the tests, and the notebooks. The command `warmset` in PROGRAMS must
 # give the same numbers. Packages come from PyPI; without it, this fails.
 set -eu
 cd "$(dirname "$0")/../.."
-WARMSET=$PWD/$1/warmset
+case $1 in
+/*) programs=$1 ;;
+*) programs=$PWD/$1 ;;
+esac
+WARMSET=$programs/warmset
 export WARMSET
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || {
     echo "SKIPPED: python: no Python of 3.11 or newer is installed" >&2
@@ -13,11 +18,31 @@ python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || {
 }
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+wheels=${programs%/*}/wheels
+packaging/wheels "${programs%/*}"
+python3 packaging/tests/wheels.py "$wheels"/*.whl
+wheel=$(find "$wheels" -name "*_$(uname -m).whl")
+[ -n "$wheel" ] || {
+    echo "python: no wheel for $(uname -m) in $wheels" >&2
+    exit 1
+}
+
+export PIP_DISABLE_PIP_VERSION_CHECK=1
+python3 -m venv "$scratch/bare"
+# There is nothing but Python and pip on this path: no compiler, no linker.
+env PATH="$scratch/bare/bin" pip install --quiet --only-binary :all: "$wheel"
+(cd "$scratch" && env PATH="$scratch/bare/bin" python -c '
+import shutil, warmset
+assert not [name for name in ("cc", "gcc", "ld", "cargo", "rustc") if shutil.which(name)]
+trace = warmset.synth("zipf:pages=100", 1000)
+assert warmset.simulate(trace, "lru", [10])["misses"][0] == warmset.curve(trace)["misses"][10]
+')
+
 python3 -m venv "$scratch/venv"
 PATH=$scratch/venv/bin:$PATH
 VIRTUAL_ENV=$scratch/venv
-export PATH VIRTUAL_ENV PIP_DISABLE_PIP_VERSION_CHECK=1
-pip install --quiet './python[test]'
+export PATH VIRTUAL_ENV
+pip install --quiet "${wheel}[test]"
 
 cd python
 ruff check --quiet --config pyproject.toml . ../bench/python.py
