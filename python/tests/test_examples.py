@@ -4,6 +4,7 @@ import doctest
 from collections.abc import Iterator
 from pathlib import Path
 
+import matplotlib as mpl
 import nbclient
 import nbformat
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 from conftest import ROOT
 
 import warmset
+
+mpl.use("Agg")
 
 DOCS = ROOT / "docs"
 FLAGS = doctest.NORMALIZE_WHITESPACE
@@ -37,15 +40,24 @@ def test_examples_give_what_they_say(example: doctest.DocTest, monkeypatch: pyte
 @pytest.mark.parametrize("name", warmset.__all__)
 def test_everything_has_an_example(name: str) -> None:
     with_examples = {example.name.split(".")[0] for example in EXAMPLES}
-    assert name in with_examples | {"Error", "WorkingSet"}
+    assert name in with_examples | {"Error", "WorkingSet", "Together"}
     assert getattr(warmset, name).__doc__
 
 
-def test_the_notebook_runs() -> None:
-    notebook = nbformat.read(DOCS / "working-sets.ipynb", as_version=4)  # type: ignore[no-untyped-call]
+# Each notebook, and its pictures.
+NOTEBOOKS = {"working-sets.ipynb": 3, "gallery.ipynb": 6}
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_the_notebooks_run(name: str) -> None:
+    notebook = nbformat.read(DOCS / name, as_version=4)  # type: ignore[no-untyped-call]
     client = nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(DOCS)}})
     client.execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     pictures = [output for output in outputs if "image/png" in output.get("data", {})]
-    assert len(pictures) == 3
+    assert len(pictures) == NOTEBOOKS[name]
     assert not [output for output in outputs if output.get("name") == "stderr"]
+
+
+def test_every_notebook_is_run() -> None:
+    assert {path.name for path in DOCS.glob("*.ipynb")} == set(NOTEBOOKS)
