@@ -2,7 +2,7 @@
 
 use crate::trace_input::Input;
 use crate::ui::atomic_file::Replacing;
-use crate::ui::{Context, Form, json_line, plot, progress};
+use crate::ui::{self, Context, Form, json_line, plot, progress};
 use anyhow::{Context as _, Result};
 use rayon::prelude::*;
 use report::{Axis, Chart, Mark, Part, Scale, Series};
@@ -142,7 +142,7 @@ fn rows(args: &Args, trace: &Trace, choices: &[Choice], capacities: &[usize]) ->
     let tasks = tasks(choices, capacities);
     let bar = progress::steps("simulating", tasks.len());
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(args.jobs.unwrap_or(0))
+        .num_threads(ui::threads(args.jobs, tasks.len()))
         .build()?;
     let run_one = |task: &Task<'_>| {
         let rows = task.run(trace);

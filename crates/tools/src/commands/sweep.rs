@@ -135,7 +135,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
             let directory = planned.directory();
             let tasks = plan::plan(&planned.sweep, &directory)?;
             match on {
-                On::Local => run::all(&tasks, jobs.unwrap_or(0))?,
+                On::Local => run::all(&tasks, *jobs)?,
                 On::Dask(address) => dask::all(python, address, &directory)?,
             }
             merge(&directory, context, out)?;

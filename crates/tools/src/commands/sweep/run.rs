@@ -1,7 +1,7 @@
 //! Running tasks.
 
 use super::task::{Task, Work};
-use crate::ui::{packed_file, progress};
+use crate::ui::{self, packed_file, progress};
 use anyhow::{Context as _, Result, bail};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -121,10 +121,12 @@ impl Source for OfClass {
     }
 }
 
-/// Runs tasks, `jobs` at once; 0 is the number of CPUs. If one fails, the others are run all the same.
-pub(super) fn all(tasks: &[PathBuf], jobs: usize) -> Result<()> {
+/// Runs tasks, `jobs` at once, by default as many as there are CPUs. If one fails, the others are run all the same.
+pub(super) fn all(tasks: &[PathBuf], jobs: Option<usize>) -> Result<()> {
     let bar = progress::steps("tasks", tasks.len());
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build()?;
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(ui::threads(jobs, tasks.len()))
+        .build()?;
     let error_of = |task: &PathBuf| {
         let done = run(task);
         bar.inc(1);
