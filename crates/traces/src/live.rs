@@ -26,6 +26,9 @@ const RECENT: usize = 1 << 12;
 /// What the scheduler's lines have before the thread's number.
 const MARK: &[u8] = b"SCHED[";
 
+/// What such a line has if the thread is new. Valgrind gives a number again when its thread has ended.
+const NEW: &[u8] = b"starting new thread";
+
 /// A process between two `exec`s, and the program that it runs.
 #[derive(Debug)]
 struct Process {
@@ -33,6 +36,8 @@ struct Process {
     program: String,
     /// The threads: number, and task.
     threads: Vec<(u32, u16)>,
+    /// Threads so far.
+    count: u32,
     task: u16,
     /// The beginning of a line that has not ended yet.
     half: Vec<u8>,
@@ -194,6 +199,10 @@ impl Decoder {
             let text = &line[at + MARK.len()..at + end];
             if memchr::memmem::find(line, b"acquired lock").is_some() {
                 if let Ok(thread) = decimal(text) {
+                    let is_new = thread > 1 && memchr::memmem::find(line, NEW).is_some();
+                    if is_new {
+                        process.threads.retain(|(known, _)| *known != thread as u32);
+                    }
                     process.task = self.thread(pid, process, thread as u32)?;
                 }
             }
@@ -213,7 +222,7 @@ impl Decoder {
         } else if let Some(program) = text.strip_prefix("Command: ") {
             program.clone_into(&mut process.program);
             let task = &mut self.tasks[usize::from(process.task)];
-            *task = named(program, pid, 1);
+            *task = task_name(program, pid, 1);
         }
         if !text.trim().is_empty() {
             self.notes.truncate(NOTES - 1);
@@ -227,11 +236,12 @@ impl Decoder {
         self.spaces = space
             .checked_add(1)
             .ok_or(workingset::Error::TooMany("65,535 processes"))?;
-        let task = self.task(named("", pid, 1))?;
+        let task = self.task(task_name("", pid, 1))?;
         Ok(Process {
             space,
             program: String::new(),
             threads: vec![(1, task)],
+            count: 1,
             task,
             half: Vec::new(),
         })
@@ -246,7 +256,8 @@ impl Decoder {
         if let Some((_, task)) = process.threads.iter().find(|(known, _)| *known == thread) {
             return Ok(*task);
         }
-        let task = self.task(named(&process.program, pid, thread))?;
+        process.count += 1;
+        let task = self.task(task_name(&process.program, pid, process.count))?;
         process.threads.push((thread, task));
         Ok(task)
     }
@@ -295,7 +306,7 @@ impl Decoder {
 }
 
 /// A task's name: `sh 4711` for the first thread, `sh 4711, thread 2` for another.
-fn named(program: &str, pid: u32, thread: u32) -> String {
+pub(crate) fn task_name(program: &str, pid: u32, thread: u32) -> String {
     let first = program.split_whitespace().next().unwrap_or_default();
     let name = first.rsplit('/').next().unwrap_or_default();
     let name = if name.is_empty() { "fork" } else { name };
@@ -368,6 +379,17 @@ mod tests {
         assert_eq!(decoder.pages(), 5);
         assert_eq!(decoder.references(), 6);
         assert_eq!(decoder.notes().last(), Some(&"Command: cat"));
+    }
+
+    #[test]
+    fn threads_with_the_same_number_are_different_tasks() {
+        let lines = "--7--   SCHED[1]:  acquired lock (thread_wrapper(starting new thread))\nI  04001000,3\n\
+            --7--   SCHED[2]:  acquired lock (thread_wrapper(starting new thread))\nI  04001000,3\n\
+            --7--   SCHED[2]:  acquired lock (VG_(client_syscall)[async])\nI  04001000,3\n\
+            --7--   SCHED[2]:  acquired lock (thread_wrapper(starting new thread))\nI  04001000,3\n";
+        let (decoder, batch) = decoded(&[(7, lines.as_bytes())]);
+        assert_eq!(batch.task, [0, 1, 1, 2]);
+        assert_eq!(decoder.tasks()[2].1, "fork 7, thread 3");
     }
 
     #[test]
