@@ -9,8 +9,9 @@ use pressure::config::Layers;
 use pressure::import::{Legacy, legacy};
 use pressure::users::{Reply, Tell};
 use std::path::{Path, PathBuf};
-use traces::{FORMATS, Reading, open};
-use workingset::Batch;
+use traces::blocks::Decoder;
+use traces::{FORMATS, PageRows, Reading, open};
+use workingset::{Batch, Clock};
 
 /// A parser, and all that is done with what it understood.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +23,8 @@ pub struct Parser {
 }
 
 /// All of them.
-pub const PARSERS: [Parser; 11] = [
+pub const PARSERS: [Parser; 12] = [
+    parser("blocks", blocks),
     parser("configuration", configuration),
     parser("damon", damon),
     parser("holder", holder),
@@ -50,6 +52,14 @@ pub fn corpus(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../fuzz/corpus")
         .join(name)
+}
+
+/// What the tool for Valgrind writes of the programs that it records.
+fn blocks(bytes: &[u8]) -> bool {
+    let mut decoder = Decoder::new(4096, Clock::Instructions);
+    let mut rows = PageRows::default();
+    let is_whole = decoder.push(bytes, &mut rows).is_ok() && decoder.finish(&mut rows).is_ok();
+    is_whole && !rows.is_empty()
 }
 
 fn configuration(bytes: &[u8]) -> bool {

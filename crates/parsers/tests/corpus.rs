@@ -51,6 +51,11 @@ fn every_parser_has_a_corpus_with_a_good_input_and_every_corpus_a_parser() {
 }
 
 #[test]
+fn changed_recordings_of_superblocks_are_survived() {
+    survives("blocks");
+}
+
+#[test]
 fn changed_configurations_are_survived() {
     survives("configuration");
 }

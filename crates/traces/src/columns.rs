@@ -9,19 +9,16 @@ use crate::arrow_stream::{ArrowStream, StreamWriter};
 use crate::arrow_tables::ArrowTables;
 use crate::input::Input;
 use crate::parquet_file::{ParquetWriter, RowGroups};
-use crate::table::{KEY, PageRows, Table, is_paced};
-use crate::{Error, Source};
+use crate::table::{KEY, LONGEST_RUN, PageRows, Table, is_paced};
+use crate::{Error, RowSource, Source};
 use arrow_array::RecordBatchReader;
 use std::io::{Read, Write};
 use std::iter::repeat_n;
-use workingset::{About, Batch, Op};
+use workingset::{About, Batch, Clock, Op};
 
 const PAGE: &[&str] = &["page", "page_number", "vpn", "pfn", "key", "obj_id", "id"];
 /// The other columns of a page trace.
 pub const PAGE_TRACE: [&str; 4] = ["time", "run", "op", "task"];
-/// The most references that one row may stand for. The writers make runs of at most one batch, so a
-/// longer run is a damaged file: without this limit one row could fill memory.
-const LONGEST_RUN: u64 = 1 << 24;
 
 /// The first bytes of an Arrow file, filled up to eight.
 const FILE_MARK: &[u8] = b"ARROW1\0\0";
@@ -147,6 +144,13 @@ impl<'a> Columns<'a> {
                 batch.time.push(time.saturating_add(at * step));
             }
             self.last = time.saturating_add((run - 1) * step);
+        } else if let Some(code) = code.filter(|_| self.about.clock == Clock::Instructions) {
+            // The time is the number of fetches so far.
+            let step = u64::from(is_paced(self.about.clock, Some(Op(code))));
+            for at in 1..=run {
+                batch.time.push(self.last.saturating_add(at * step));
+            }
+            self.last = self.last.saturating_add(run * step);
         }
         if let Some(code) = code {
             batch.op.extend(repeat_n(Op(code & 7), count));
@@ -243,28 +247,56 @@ impl<W: Write> RowWriter for StreamWriter<W> {
     }
 }
 
+/// The rows of a source of references.
+pub(crate) struct RowsOf<'a> {
+    source: &'a mut dyn Source,
+    clock: Clock,
+    batch: Batch,
+}
+
+impl<'a> RowsOf<'a> {
+    pub(crate) fn new(source: &'a mut dyn Source) -> Self {
+        let clock = source.about().clock;
+        Self {
+            source,
+            clock,
+            batch: Batch::default(),
+        }
+    }
+}
+
+impl RowSource for RowsOf<'_> {
+    fn fill_rows(&mut self, rows: &mut PageRows) -> Result<bool, Error> {
+        let is_more = self.source.fill(&mut self.batch)?;
+        *rows = PageRows::of(&self.batch, self.clock);
+        Ok(is_more)
+    }
+
+    fn about(&self) -> About {
+        self.source.about()
+    }
+}
+
 /// Writes a source's rows with the writer that `begin` makes for the first of them.
 ///
 /// Returns the writer, and how many references were written.
 fn write_rows<W: RowWriter>(
-    source: &mut dyn Source,
+    source: &mut dyn RowSource,
     begin: impl FnOnce(&PageRows, &About) -> Result<W, Error>,
 ) -> Result<(W, u64), Error> {
-    let mut batch = Batch::default();
-    source.fill(&mut batch)?;
-    if batch.is_empty() {
+    let mut first = PageRows::default();
+    source.fill_rows(&mut first)?;
+    if first.is_empty() {
         return Err(workingset::Error::Empty.into());
     }
-    let about = source.about();
-    let first = PageRows::of(&batch, about.clock);
-    let mut writer = begin(&first, &about)?;
-    let mut references = 0;
-    while !batch.is_empty() {
-        let rows = PageRows::of(&batch, about.clock);
+    let mut writer = begin(&first, &source.about())?;
+    writer.push(&first)?;
+    let mut references = first.references();
+    let mut rows = PageRows::default();
+    while source.fill_rows(&mut rows)? {
         same_columns(&rows, &first)?;
         writer.push(&rows)?;
-        references += batch.len() as u64;
-        source.fill(&mut batch)?;
+        references += rows.references();
     }
     Ok((writer, references))
 }
@@ -287,7 +319,7 @@ fn json(about: &About) -> Result<String, Error> {
 }
 
 /// Writes a source as Parquet. Returns the number of references.
-pub(crate) fn to_parquet(source: &mut dyn Source, out: impl Write + Send) -> Result<u64, Error> {
+pub(crate) fn to_parquet(source: &mut dyn RowSource, out: impl Write + Send) -> Result<u64, Error> {
     let (writer, references) = write_rows(source, |first, _| ParquetWriter::new(out, first))?;
     writer.finish(json(&source.about())?)?;
     Ok(references)
@@ -296,7 +328,7 @@ pub(crate) fn to_parquet(source: &mut dyn Source, out: impl Write + Send) -> Res
 /// Writes a source as an Arrow stream. Returns the number of references.
 ///
 /// The metadata come first in a stream, so they hold what is known of the trace at its start.
-pub(crate) fn to_arrow(source: &mut dyn Source, out: impl Write) -> Result<u64, Error> {
+pub(crate) fn to_arrow(source: &mut dyn RowSource, out: impl Write) -> Result<u64, Error> {
     let (writer, references) = write_rows(source, |first, about| {
         StreamWriter::new(out, first, json(about)?)
     })?;

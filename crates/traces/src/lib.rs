@@ -15,11 +15,13 @@ mod arrow_stream;
 mod arrow_tables;
 mod bare;
 mod block_requests;
+pub mod blocks;
 mod cells;
 mod champsim;
 mod columns;
 mod compress;
 mod damon;
+mod dictionary;
 mod drmemtrace;
 mod format;
 mod headers;
@@ -34,11 +36,14 @@ mod parquet_file;
 mod part;
 mod perf_mem;
 mod presets;
+mod process;
 mod read_note;
 mod recognise;
+mod regions;
 mod roles;
 mod rows;
 mod sorted;
+mod superblock;
 mod table;
 mod text;
 mod values;
@@ -51,10 +56,11 @@ pub use format::{COLUMNS, FORMATS, Format, open, read, tables};
 pub use part::{Wanted, part};
 pub use presets::Preset;
 pub use read_note::{ReadNote, name_of};
+pub use regions::Regions;
 pub use roles::{Column, Roles, Tick, Unit};
 pub use rows::{COLUMNS_IGNORED, COLUMNS_USED};
-pub use table::KEY as METADATA;
-pub use write::{Output, write};
+pub use table::{KEY as METADATA, PageRows};
+pub use write::{Output, write, write_rows};
 
 use std::io;
 use workingset::synth::Synth;
@@ -89,6 +95,15 @@ pub enum Error {
 pub trait Source: Send {
     /// Clears a batch and fills it. Returns false at the end, when it stays empty.
     fn fill(&mut self, batch: &mut Batch) -> Result<bool, Error>;
+
+    /// What is known of the trace as a whole. Some of it is known only at the end.
+    fn about(&self) -> About;
+}
+
+/// A source of rows of a page trace: references that agree are one row already.
+pub trait RowSource: Send {
+    /// Clears rows and fills them. Returns false at the end, when they stay empty.
+    fn fill_rows(&mut self, rows: &mut PageRows) -> Result<bool, Error>;
 
     /// What is known of the trace as a whole. Some of it is known only at the end.
     fn about(&self) -> About;

@@ -2,17 +2,18 @@
 //! above them is not used: it would make the program larger.
 
 use crate::Error;
+use crate::dictionary::chunk;
 use crate::table::{KEY, PageRows, Table};
 use ::parquet::basic::{Compression, Encoding, LogicalType, ZstdLevel};
 use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use ::parquet::data_type::{DataType, Int32Type, Int64Type};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::KeyValue;
-use ::parquet::file::properties::WriterProperties;
+use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use ::parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use ::parquet::schema::parser::parse_message_type;
-use ::parquet::schema::types::ColumnPath;
+use ::parquet::schema::types::{ColumnDescPtr, ColumnPath};
 use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
@@ -200,6 +201,9 @@ impl<W: Write + Send> ParquetWriter<W> {
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_column_encoding(ColumnPath::from("time"), Encoding::DELTA_BINARY_PACKED)
             .set_column_dictionary_enabled(ColumnPath::from("time"), false)
+            // The columns that we encode have no index of pages, and the library wants one in all or in none.
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_offset_index_disabled(true)
             .build();
         let file = SerializedFileWriter::new(
             out,
@@ -226,21 +230,28 @@ impl<W: Write + Send> ParquetWriter<W> {
         if rows.run.is_empty() {
             return Ok(());
         }
+        let descriptions = self.file.schema_descr().columns().to_vec();
         let mut group = self.file.next_row_group()?;
-        // In the order of [`COLUMNS`]; the file has no column that is not known.
-        for values in [&rows.time, &rows.page] {
-            if !values.is_empty() {
-                // Parquet has signed integers alone; its logical type says that these are not.
-                let values: Vec<i64> = values.iter().map(|value| *value as i64).collect();
-                write_column::<W, Int64Type>(&mut group, &values)?;
-            }
-        }
-        let run: Vec<i32> = rows.run.iter().map(|run| *run as i32).collect();
-        let op: Vec<i32> = rows.op.iter().map(|op| i32::from(op.0)).collect();
-        let task: Vec<i32> = rows.task.iter().map(|task| i32::from(*task)).collect();
-        for values in [run, op, task] {
-            if !values.is_empty() {
-                write_column::<W, Int32Type>(&mut group, &values)?;
+        // The file has no column that is not known.
+        for description in descriptions {
+            match description.name() {
+                "time" => write_column::<W, Int64Type>(&mut group, rows.time.iter().copied())?,
+                "page" => {
+                    let pages = rows.page.iter().copied();
+                    write_numbered::<W, Int64Type>(&mut group, pages, description)?;
+                }
+                "run" => {
+                    let runs = rows.run.iter().map(|run| u64::from(*run));
+                    write_numbered::<W, Int32Type>(&mut group, runs, description)?;
+                }
+                "op" => {
+                    let ops = rows.op.iter().map(|op| u64::from(op.0));
+                    write_numbered::<W, Int32Type>(&mut group, ops, description)?;
+                }
+                _ => {
+                    let tasks = rows.task.iter().map(|task| u64::from(*task));
+                    write_numbered::<W, Int32Type>(&mut group, tasks, description)?;
+                }
             }
         }
         group.close()?;
@@ -257,14 +268,44 @@ impl<W: Write + Send> ParquetWriter<W> {
     }
 }
 
-/// Writes the group's next column.
-fn write_column<W: Write + Send, T: DataType>(
+/// Parquet's integers, which are signed; their logical type says that ours are not.
+trait Signed: DataType {
+    fn signed(value: u64) -> Self::T;
+}
+
+impl Signed for Int64Type {
+    fn signed(value: u64) -> i64 {
+        value as i64
+    }
+}
+
+impl Signed for Int32Type {
+    fn signed(value: u64) -> i32 {
+        value as i32
+    }
+}
+
+/// Writes the group's next column by numbers of its different values, or plainly if they are too many.
+fn write_numbered<W: Write + Send, T: Signed>(
     group: &mut SerializedRowGroupWriter<'_, W>,
-    values: &[T::T],
+    values: impl ExactSizeIterator<Item = u64> + Clone,
+    description: ColumnDescPtr,
 ) -> Result<(), Error> {
+    match chunk(values.clone(), description)? {
+        Some((bytes, close)) => Ok(group.append_column(&bytes, close)?),
+        None => write_column::<W, T>(group, values),
+    }
+}
+
+/// Writes the group's next column.
+fn write_column<W: Write + Send, T: Signed>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    values: impl Iterator<Item = u64>,
+) -> Result<(), Error> {
+    let values: Vec<T::T> = values.map(T::signed).collect();
     let column = group.next_column()?;
     let mut column = column.ok_or_else(|| damaged("a column too few"))?;
-    column.typed::<T>().write_batch(values, None, None)?;
+    column.typed::<T>().write_batch(&values, None, None)?;
     column.close()?;
     Ok(())
 }

@@ -6,6 +6,13 @@ use workingset::{Batch, Clock, Op};
 /// The key in the metadata under which the trace's [`About`](workingset::About) is kept, as JSON.
 pub const KEY: &str = "warmset.trace";
 
+/// The most references that one row may stand for. The writers make runs of at most this, so a
+/// longer run is a damaged file: without this limit one row could fill memory.
+pub(crate) const LONGEST_RUN: u64 = 1 << 24;
+/// The operation of a fetch that began on the page before: it is no further instruction. It is in
+/// files alone; what reads them makes a fetch of it.
+pub(crate) const REST_OF_FETCH: Op = Op(8 | Op::FETCH.0);
+
 /// Columns of integers, by name.
 pub(crate) struct Table {
     pub(crate) columns: Vec<(String, Vec<u64>)>,
@@ -29,7 +36,7 @@ pub(crate) fn is_paced(clock: Clock, op: Option<Op>) -> bool {
 
 /// Rows to be written: equal references in a row are one run, with their number.
 #[derive(Debug, Default)]
-pub(crate) struct PageRows {
+pub struct PageRows {
     pub(crate) time: Vec<u64>,
     pub(crate) page: Vec<u64>,
     pub(crate) run: Vec<u32>,
@@ -61,6 +68,29 @@ impl PageRows {
             "task" => !self.task.is_empty(),
             _ => true,
         }
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.page.len()
+    }
+
+    /// Returns true if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.page.is_empty()
+    }
+
+    /// Forgets all rows.
+    pub fn clear(&mut self) {
+        self.time.clear();
+        self.page.clear();
+        self.run.clear();
+        self.op.clear();
+        self.task.clear();
+    }
+
+    pub(crate) fn references(&self) -> u64 {
+        self.run.iter().map(|run| u64::from(*run)).sum()
     }
 
     pub(crate) fn append(&mut self, other: &Self) {

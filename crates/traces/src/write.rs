@@ -1,6 +1,7 @@
 //! Writes traces.
 
-use crate::{Error, Source, columns};
+use crate::columns::{self, RowsOf};
+use crate::{Error, RowSource, Source};
 use std::io::Write;
 use workingset::policy::NEVER;
 use workingset::{Batch, Clock, Op};
@@ -65,13 +66,30 @@ pub fn write(
     out: &mut (dyn Write + Send),
 ) -> Result<u64, Error> {
     match output {
-        Output::Parquet => columns::to_parquet(source, out),
-        Output::Arrow => columns::to_arrow(source, out),
+        Output::Parquet => columns::to_parquet(&mut RowsOf::new(source), out),
+        Output::Arrow => columns::to_arrow(&mut RowsOf::new(source), out),
         Output::OracleGeneral => oracle_general(source, out),
         Output::Plain => by_batch(source, out, plain),
         Output::Csv => by_batch(source, out, csv),
         Output::U32 => by_batch(source, out, words_of_4_bytes),
         Output::U64 => by_batch(source, out, words_of_8_bytes),
+    }
+}
+
+/// Writes all rows of a source. Returns the number of references.
+///
+/// Errors: an output that is no page trace.
+pub fn write_rows(
+    source: &mut dyn RowSource,
+    output: Output,
+    out: &mut (dyn Write + Send),
+) -> Result<u64, Error> {
+    match output {
+        Output::Parquet => columns::to_parquet(source, out),
+        Output::Arrow => columns::to_arrow(source, out),
+        _ => Err(Error::Format(
+            "rows can be written as Parquet and Arrow alone".to_owned(),
+        )),
     }
 }
 
