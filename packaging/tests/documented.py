@@ -58,6 +58,7 @@ ELSEWHERE = {
     "usermod -aG warmset": "crates/vmlab/tests/service.rs, with a user of its own",
     "systemctl": "needs a system that systemd runs",
     "for host in": "needs other hosts",
+    "sh /usr/share/warmset-tools/valgrind/build": "crates/tools/tests/record.rs builds the tool, and records with it",
     "skopeo copy": "needs a registry; packaging/tests/kubernetes.sh starts the image",
     "kubectl": "needs a cluster; packaging/tests/cluster.sh has one, and applies, installs and executes this",
     "helm install": "needs a cluster; packaging/tests/cluster.sh has one, and installs the chart",

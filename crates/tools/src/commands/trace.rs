@@ -4,21 +4,24 @@ mod arguments;
 mod attach;
 mod damon;
 mod engine;
-mod lackey;
+mod feed;
 mod lines;
 mod live;
 mod output;
 mod perf;
+mod program;
 mod recording;
 mod regions;
 mod sample;
+mod started;
+mod tool;
+mod uses;
 mod watch;
 
 pub(crate) use arguments::Args;
 
 use crate::ui::Context;
 use anyhow::Result;
-use engine::Engine;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -27,7 +30,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         return watch::run(args, context, out);
     }
     match args.engine()? {
-        Engine::Lackey => lackey::run(args, context, out),
+        engine if engine.starts_program() => started::run(args, engine, context, out),
         engine => attach::run(args, engine, context, out),
     }
 }

@@ -16,11 +16,11 @@ use units::Span;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = ENGINES)]
 pub(crate) struct Args {
-    /// The program and its arguments, after `--`. With an engine other than lackey, the number of a process; with --watch
+    /// The program and its arguments, after `--`. With an engine that observes, the number of a process; with --watch
     /// that, or the directory of a control group
     #[arg(required_unless_present_any = ["pid", "engine"], trailing_var_arg = true, value_name = "PROGRAM")]
     pub(super) what: Vec<OsString>,
-    /// How references are observed [default: lackey; sample with --pid]
+    /// How references are observed [default: valgrind; sample with --pid]
     #[arg(long, value_enum, conflicts_with = "watch")]
     engine: Option<Engine>,
     /// A process that is running
@@ -82,7 +82,7 @@ impl Args {
         let usual = if self.pid.is_some() {
             Engine::Sample
         } else {
-            Engine::Lackey
+            Engine::Valgrind
         };
         let engine = self.engine.unwrap_or(usual);
         match self.contradiction(engine) {
@@ -93,17 +93,17 @@ impl Args {
 
     /// An option that the engine does not have, and what to write instead.
     fn contradiction(&self, engine: Engine) -> Option<(&'static str, &'static str)> {
-        let is_of_lackey = self.alone || self.as_published || self.skip > 0;
+        let is_of_valgrind = self.alone || self.as_published || self.skip > 0;
         match engine {
-            Engine::Lackey if self.pid.is_some() => Some((
-                "lackey sees only programs that it starts",
+            engine if engine.starts_program() && self.pid.is_some() => Some((
+                "Valgrind sees only programs that it starts",
                 "for a running process: --engine sample --pid NUMBER",
             )),
-            Engine::Lackey if self.every.is_some() => Some((
-                "--every: lackey sees every reference",
+            engine if engine.starts_program() && self.every.is_some() => Some((
+                "--every: Valgrind sees every reference",
                 "for a running process: --engine sample --pid NUMBER",
             )),
-            Engine::Lackey => None,
+            engine if engine.starts_program() => None,
             Engine::DamonPhysical if self.pid.is_some() || !self.what.is_empty() => Some((
                 "damon-physical observes all memory, not a process",
                 "--engine damon --pid NUMBER",
@@ -112,8 +112,8 @@ impl Args {
                 "--every: with perf the CPU samples at its own pace",
                 "leave it out, or use --engine sample",
             )),
-            _ if is_of_lackey => Some((
-                "--alone, --as-published and --skip are for programs that lackey starts",
+            _ if is_of_valgrind => Some((
+                "--alone, --as-published and --skip are for programs that Valgrind starts",
                 "leave them out",
             )),
             _ => None,

@@ -2,8 +2,11 @@
 
 pub(super) const ENGINES: &str = "\
 Engines, with what they see, cost and miss:
-  lackey          a program that is started under Valgrind. Sees every reference in order; the program runs 50 to 200 times
-                  slower
+  valgrind        a program that is started under Valgrind: by uses where it is built for the Valgrind that is installed, else
+                  by lackey
+  uses            the same, by Warmset's own tool for Valgrind. Sees every reference in order, and the threads; the program runs
+                  10 to 50 times slower. valgrind/build makes the tool
+  lackey          the same, by a tool that is a part of Valgrind. Takes ten times as long, and more room
   sample          a running process, by the accessed bits of its page tables. Sees which mappings were used and how many
                   of their pages, once a second; single pages where the kernel has CONFIG_IDLE_PAGE_TRACKING. Takes at most
                   1 % of one CPU. Misses order and number of uses within an interval, read() and write()
@@ -15,7 +18,7 @@ Engines, with what they see, cost and miss:
   --watch         prints the size of the working set only; no trace
 analyze and convert also read what DAMON recorded elsewhere (perf record -e damon:damon_aggregated, damo record).
 
-With lackey, the program's input, output and errors are its own. Ctrl-C goes to the program; a second one ends the
+With the first three, the program's input, output and errors are its own. Ctrl-C goes to the program; a second one ends the
 recording. A recording that does not show the whole run is marked as cut. The file appears when it is whole. With the other
 engines Ctrl-C ends the recording and the process goes on; what was set up for it is removed.";
 
@@ -23,6 +26,10 @@ engines Ctrl-C ends the recording and the process goes on; what was set up for i
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Engine {
     /// Every reference of a program that is started under Valgrind
+    Valgrind,
+    /// The same, by Warmset's own tool
+    Uses,
+    /// The same, by Valgrind's
     Lackey,
     /// Accessed bits of a running process
     Sample,
@@ -35,9 +42,16 @@ pub(crate) enum Engine {
 }
 
 impl Engine {
+    /// Returns true if it starts the program that it records.
+    pub(super) const fn starts_program(self) -> bool {
+        matches!(self, Self::Valgrind | Self::Uses | Self::Lackey)
+    }
+
     /// The name that `--engine` takes.
     pub(super) const fn name(self) -> &'static str {
         match self {
+            Self::Valgrind => "valgrind",
+            Self::Uses => "uses",
             Self::Lackey => "lackey",
             Self::Sample => "sample",
             Self::Damon => "damon",
@@ -49,7 +63,7 @@ impl Engine {
     /// What a trace of this engine never shows.
     pub(super) const fn cannot_see(self) -> &'static str {
         match self {
-            Self::Lackey => "nothing",
+            Self::Valgrind | Self::Uses | Self::Lackey => "nothing",
             Self::Sample => {
                 "order and number of uses within an interval, and use by read() and write()"
             }

@@ -1,11 +1,13 @@
-//! The channel from Valgrind to us, and the program that runs under it.
+//! `--engine lackey`: the channel from Valgrind's own tool to us, and the program that runs under it.
 //!
 //! A program alone writes to a pipe: small writes share its pages, and it is as fast as a file. If children are followed,
 //! all write to one socket, and the kernel names the writer of each piece. The text could not: a fork shares its parent's
 //! descriptor. The socket takes more than twice the time (`bench/recorder.sh`).
 
-use crate::ui::hinted::Hinted;
-use anyhow::{Context as _, Result};
+use super::feed::{Feed, Progress, Scope, Step};
+use super::program::VALGRIND;
+use super::regions::Mappings;
+use anyhow::Context as _;
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::net::{
@@ -13,13 +15,14 @@ use rustix::net::{
     recvmsg, socketpair, sockopt,
 };
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use traces::Error;
+use traces::live::Decoder;
+use workingset::Batch;
 
 /// Bytes of the pipe: 1 MiB is the most that an unprivileged program may have by default (pipe(7), pipe-max-size). With
 /// less the program waits for us more often.
@@ -27,16 +30,8 @@ const PIPE: usize = 1 << 20;
 /// Bytes of the socket's buffer: more than of the pipe, because the kernel's record of each line counts, too.
 const SOCKET: usize = 8 << 20;
 
-const VALGRIND: &str = "valgrind";
-
-/// The processes to record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scope {
-    /// The program, and all that it starts.
-    Family,
-    /// The program itself.
-    Alone,
-}
+/// Bytes read at once: 256 KiB is several thousand lines, so the system call costs little.
+const PIECE: usize = 1 << 18;
 
 /// The result of reading once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,23 +53,8 @@ pub(super) struct Lines {
     pid: u32,
 }
 
-/// Checks that the program and Valgrind can be run.
-///
-/// Errors: what is missing, with a hint.
-pub(super) fn check(what: &[OsString]) -> Result<()> {
-    let program = what.first().map(OsString::as_os_str).unwrap_or_default();
-    if program.is_empty() {
-        let hint = "such as: warmset trace -- ls -lR /usr";
-        return Err(Hinted::new("no program is named", hint).into());
-    }
-    find(program)?;
-    find(OsStr::new(VALGRIND))
-        .map_err(|_| Hinted::new("valgrind is not installed", "apt-get install valgrind"))?;
-    Ok(())
-}
-
 /// Starts a program under Valgrind.
-pub(super) fn start(what: &[OsString], scope: Scope) -> Result<(Child, Lines)> {
+pub(super) fn start(what: &[OsString], scope: Scope) -> anyhow::Result<(Child, Lines)> {
     let (ours, theirs) = ends(scope).context("cannot make a pipe to Valgrind")?;
     let mut command = Command::new(VALGRIND);
     command.args([
@@ -129,7 +109,7 @@ fn ends(scope: Scope) -> rustix::io::Result<(OwnedFd, OwnedFd)> {
 
 impl Lines {
     /// Reads what has come, without waiting.
-    pub(super) fn read(&self, buffer: &mut [u8]) -> Result<Received> {
+    pub(super) fn read(&self, buffer: &mut [u8]) -> anyhow::Result<Received> {
         let received = match self.scope {
             Scope::Alone => rustix::io::read(&self.end, buffer).map(|size| (self.pid, size)),
             Scope::Family => self.receive(buffer),
@@ -163,56 +143,80 @@ impl Lines {
     }
 }
 
-/// Finds a program by `PATH`, as a shell does.
-///
-/// Errors: there is none, or it may not be executed.
-fn find(program: &OsStr) -> Result<PathBuf> {
-    let name = Path::new(program).display().to_string();
-    let candidates = if name.contains('/') {
-        vec![PathBuf::from(program)]
-    } else {
-        let paths = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&paths)
-            .map(|directory| directory.join(program))
-            .collect()
-    };
-    for path in candidates {
-        let Ok(metadata) = std::fs::metadata(&path) else {
-            continue;
-        };
-        if !metadata.is_file() {
-            continue;
-        }
-        if metadata.permissions().mode() & 0o111 == 0 {
-            let what = format!("{name}: not executable");
-            return Err(Hinted::new(what, format!("chmod +x {name}")).into());
-        }
-        return Ok(path);
-    }
-    let what = format!("{name}: no such program");
-    Err(Hinted::new(what, "give its path, or a name on PATH").into())
+/// References as lackey's lines tell them.
+#[derive(Debug)]
+pub(super) struct LackeyFeed {
+    lines: Lines,
+    decoder: Decoder,
+    mappings: Mappings,
+    buffer: Vec<u8>,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn programs_are_found_as_a_shell_finds_them() {
-        assert!(find(OsStr::new("sh")).unwrap().ends_with("sh"));
-        assert!(find(OsStr::new("/bin/sh")).is_ok());
-        for (name, says) in [
-            ("no-such-program", "no such program"),
-            ("/", "no such program"),
-            ("/etc/passwd", "not executable"),
-        ] {
-            assert!(
-                find(OsStr::new(name))
-                    .unwrap_err()
-                    .to_string()
-                    .contains(says),
-                "{name}"
-            );
+impl LackeyFeed {
+    pub(super) fn new(lines: Lines, decoder: Decoder, page_size: u64) -> Self {
+        Self {
+            lines,
+            decoder,
+            mappings: Mappings::new(page_size),
+            buffer: vec![0; PIECE],
         }
+    }
+}
+
+impl Feed for LackeyFeed {
+    type Out = Batch;
+
+    fn step(&mut self, batch: &mut Batch) -> Result<Step, Error> {
+        let received = self.lines.read(&mut self.buffer);
+        match received.map_err(|error| Error::Format(format!("{error:#}")))? {
+            Received::Bytes(pid, size) => {
+                self.decoder.push(pid, &self.buffer[..size], batch)?;
+                let fresh = self.decoder.fresh();
+                if !fresh.is_empty() {
+                    self.mappings.note(&fresh);
+                }
+                Ok(Step::Some)
+            }
+            Received::Nothing => Ok(Step::Nothing),
+            Received::End => Ok(Step::End),
+        }
+    }
+
+    fn finish(&mut self, _: &mut Batch) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn discard(&mut self) -> anyhow::Result<bool> {
+        Ok(self.lines.read(&mut self.buffer)? != Received::Nothing)
+    }
+
+    fn progress(&self) -> Progress {
+        Progress {
+            references: self.decoder.references(),
+            to_skip: self.decoder.to_skip(),
+            pages: self.decoder.pages(),
+            time: self.decoder.time(),
+        }
+    }
+
+    fn tasks(&self) -> Vec<(u16, String)> {
+        self.decoder.tasks()
+    }
+
+    fn regions(&self) -> Vec<(u64, u64, String)> {
+        self.mappings.list()
+    }
+
+    fn unknown(&self) -> u64 {
+        self.mappings.unknown()
+    }
+
+    fn messages(&self) -> Vec<String> {
+        let notes = self.decoder.notes();
+        notes.into_iter().map(str::to_owned).collect()
+    }
+
+    fn lost(&self) -> Option<String> {
+        None
     }
 }

@@ -1,8 +1,8 @@
-//! A recording of a program under Valgrind: lines in, references out, until the program ends or a limit is reached.
+//! A recording of a program under Valgrind: what its tool writes comes in, references go out, until the program ends or a limit
+//! is reached.
 
 use super::arguments::Limits;
-use super::lines::{Lines, Received, Scope};
-use super::regions::Regions;
+use super::feed::{Feed, Scope, Step};
 use anyhow::Result;
 use indicatif::ProgressBar;
 use rustix::process::{Pid, Signal, kill_process};
@@ -13,9 +13,8 @@ use std::process::{Child, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use traces::live::Decoder;
-use traces::{BATCH, Error, Source};
-use workingset::{About, Batch, Clock};
+use traces::{BATCH, Error, PageRows, RowSource, Source};
+use workingset::{About, Batch};
 
 /// Sleep while no line has come: the pipe holds more than thirty times what comes in this time.
 const NAP: Duration = Duration::from_millis(1);
@@ -24,18 +23,14 @@ const GRACE: Duration = Duration::from_secs(5);
 /// If children are not followed, what comes later than this after the program's end is theirs. Longer would record them,
 /// shorter could lose the program's last lines.
 const QUIET: Duration = Duration::from_millis(100);
-/// Bytes read at once: 256 KiB is several thousand lines, so the system call costs little.
-const PIECE: usize = 1 << 18;
 /// The progress bar's text.
 pub(crate) const RECORDS: &str = "recording";
 
-/// The references of a running program.
+/// The references of a running program, as its feed tells them.
 #[derive(Debug)]
-pub(crate) struct Recording {
+pub(crate) struct Recording<F> {
     pub(crate) child: Child,
-    pub(crate) lines: Lines,
-    pub(crate) decoder: Decoder,
-    pub(crate) regions: Regions,
+    pub(crate) feed: F,
     pub(crate) limits: Limits,
     pub(crate) about: About,
     pub(crate) bar: ProgressBar,
@@ -43,7 +38,6 @@ pub(crate) struct Recording {
     /// The last signal that came to us; 0 for none.
     signal: Arc<AtomicUsize>,
     began: Instant,
-    buffer: Vec<u8>,
     /// Why the trace is not the whole run, to follow "cut".
     cut: Option<String>,
     /// The program's exit status, and when we saw it.
@@ -52,31 +46,22 @@ pub(crate) struct Recording {
     over: bool,
 }
 
-impl Recording {
+impl<F: Feed> Recording<F> {
     /// Records a program that has been started. Handles SIGINT and SIGTERM from now on.
-    pub(crate) fn new(
-        child: Child,
-        lines: Lines,
-        scope: Scope,
-        skip: u64,
-        about: About,
-    ) -> Result<Self> {
+    pub(crate) fn new(child: Child, feed: F, scope: Scope, about: About) -> Result<Self> {
         let signal = Arc::new(AtomicUsize::new(0));
         for number in [SIGINT, SIGTERM] {
             signal_hook::flag::register_usize(number, Arc::clone(&signal), number as usize)?;
         }
         Ok(Self {
             child,
-            lines,
-            decoder: Decoder::new(about.page_size, about.clock).skipping(skip),
-            regions: Regions::new(about.page_size),
+            feed,
             limits: Limits::default(),
             about,
             bar: ProgressBar::hidden(),
             scope,
             signal,
             began: Instant::now(),
-            buffer: vec![0; PIECE],
             cut: None,
             ended: None,
             over: false,
@@ -84,25 +69,14 @@ impl Recording {
     }
 
     /// Decodes what has come, or waits a little.
-    fn step(&mut self, batch: &mut Batch) -> Result<(), Error> {
-        match self
-            .lines
-            .read(&mut self.buffer)
-            .map_err(|error| Error::Format(format!("{error:#}")))?
-        {
-            Received::Bytes(pid, size) => {
-                self.decoder.push(pid, &self.buffer[..size], batch)?;
-                self.show_skipped();
-                let fresh = self.decoder.fresh();
-                if !fresh.is_empty() {
-                    self.regions.note(&fresh);
-                }
-            }
-            Received::Nothing => {
+    fn step(&mut self, out: &mut F::Out) -> Result<(), Error> {
+        match self.feed.step(out)? {
+            Step::Some => self.show_skipped(),
+            Step::Nothing => {
                 std::thread::sleep(NAP);
                 self.check_child()?;
             }
-            Received::End => {
+            Step::End => {
                 self.over = true;
                 self.ended = Some((self.child.wait()?, Instant::now()));
             }
@@ -112,9 +86,25 @@ impl Recording {
         Ok(())
     }
 
+    /// Records until there is a batch, or the end.
+    fn fill_with(
+        &mut self,
+        out: &mut F::Out,
+        length: impl Fn(&F::Out) -> usize,
+    ) -> Result<bool, Error> {
+        while length(out) < BATCH && !self.over {
+            self.step(out)?;
+            if self.over {
+                self.feed.finish(out)?;
+            }
+        }
+        self.bar.set_position(self.feed.progress().references);
+        Ok(length(out) > 0)
+    }
+
     /// The bar counts what is recorded; before that it shows how much is still left out.
     fn show_skipped(&self) {
-        match self.decoder.to_skip() {
+        match self.feed.progress().to_skip {
             0 if self.bar.message() == RECORDS => {}
             0 => self.bar.set_message(RECORDS),
             left => self
@@ -143,7 +133,7 @@ impl Recording {
         if self.over {
             return;
         }
-        let references = self.decoder.references();
+        let references = self.feed.progress().references;
         let elapsed = self.began.elapsed();
         if self
             .limits
@@ -170,7 +160,7 @@ impl Recording {
         }
         self.cut = Some(format!(
             "by a signal after {} references",
-            self.decoder.references()
+            self.feed.progress().references
         ));
         if signal == SIGTERM {
             self.send(Signal::TERM);
@@ -211,7 +201,7 @@ impl Recording {
                 self.child.kill()?;
                 return Ok(self.child.wait()?);
             }
-            if self.lines.read(&mut self.buffer)? == Received::Nothing {
+            if !self.feed.discard()? {
                 std::thread::sleep(NAP);
             }
         }
@@ -223,24 +213,16 @@ impl Recording {
     }
 
     /// Why the trace is not the whole run, if it is not, to follow "cut".
-    pub(crate) fn cut(&self) -> Option<&str> {
-        self.cut.as_deref()
+    pub(crate) fn cut(&self) -> Option<String> {
+        self.cut.clone().or_else(|| self.feed.lost())
     }
 }
 
-impl Source for Recording {
-    fn fill(&mut self, batch: &mut Batch) -> Result<bool, Error> {
-        batch.clear();
-        while batch.len() < BATCH && !self.over {
-            self.step(batch)?;
-        }
-        self.bar.set_position(self.decoder.references());
-        Ok(!batch.is_empty())
-    }
-
-    fn about(&self) -> About {
+impl<F: Feed> Recording<F> {
+    fn known(&self) -> About {
         let mut parameters = self.about.parameters.clone();
-        if let Some(why) = &self.cut {
+        let lost = self.feed.lost();
+        if let Some(why) = self.cut.as_ref().or(lost.as_ref()) {
             parameters.push(("cut".to_owned(), why.clone()));
         }
         if let Some((status, _)) = self.ended {
@@ -248,14 +230,36 @@ impl Source for Recording {
         }
         parameters.push((
             "pages not found in a mapping".to_owned(),
-            self.regions.unknown().to_string(),
+            self.feed.unknown().to_string(),
         ));
         About {
-            tasks: self.decoder.tasks(),
-            regions: self.regions.list(),
+            tasks: self.feed.tasks(),
+            regions: self.feed.regions(),
             parameters,
             ..self.about.clone()
         }
+    }
+}
+
+impl<F: Feed<Out = Batch> + Send> Source for Recording<F> {
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool, Error> {
+        batch.clear();
+        self.fill_with(batch, Batch::len)
+    }
+
+    fn about(&self) -> About {
+        self.known()
+    }
+}
+
+impl<F: Feed<Out = PageRows> + Send> RowSource for Recording<F> {
+    fn fill_rows(&mut self, rows: &mut PageRows) -> Result<bool, Error> {
+        rows.clear();
+        self.fill_with(rows, PageRows::len)
+    }
+
+    fn about(&self) -> About {
+        self.known()
     }
 }
 
@@ -265,17 +269,5 @@ pub(crate) fn ended(status: ExitStatus) -> String {
         (Some(code), _) => format!("with {code}"),
         (None, Some(signal)) => format!("by signal {signal}"),
         (None, None) => "unknown".to_owned(),
-    }
-}
-
-/// The head of the trace, before its first reference.
-pub(crate) fn about(program: String, page_size: u64, clock: Clock) -> About {
-    About {
-        program,
-        format: "lackey".to_owned(),
-        page_size,
-        clock,
-        parameters: vec![("recorder".to_owned(), "valgrind --tool=lackey".to_owned())],
-        ..About::default()
     }
 }

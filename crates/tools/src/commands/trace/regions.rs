@@ -1,9 +1,10 @@
-//! What the pages of a program are: its mappings are read when a page is first used.
+//! What the pages of a program under lackey are: its mappings are read when a page is first used.
 
 use inspect::tracee::{Mapping, mappings};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use traces::Regions;
 use traces::live::{Fresh, SPACE};
 
 /// Minimum time between two readings of a process's mappings: some programs map all the time, and each reading takes longer
@@ -22,20 +23,19 @@ struct Known {
 
 /// Mappings in which pages were used.
 #[derive(Debug)]
-pub(crate) struct Regions {
+pub(crate) struct Mappings {
     page_size: u64,
     of: HashMap<u32, Known>,
-    /// Last page and name, by first page; the upper bits of a page are the address space's number.
-    used: BTreeMap<u64, (u64, String)>,
+    used: Regions,
     unknown: u64,
 }
 
-impl Regions {
+impl Mappings {
     pub(crate) fn new(page_size: u64) -> Self {
         Self {
             page_size,
             of: HashMap::new(),
-            used: BTreeMap::new(),
+            used: Regions::default(),
             unknown: 0,
         }
     }
@@ -45,8 +45,7 @@ impl Regions {
         for Fresh { pid, page } in fresh {
             let space = page >> SPACE << SPACE;
             let number = page & ((1 << SPACE) - 1);
-            let before = self.used.range(..=page).next_back();
-            if before.is_some_and(|(_, (last, _))| *last >= *page) {
+            if self.used.has(*page) {
                 continue;
             }
             let known = self.of.entry(*pid).or_default();
@@ -57,28 +56,13 @@ impl Regions {
             let mapping = &known.mappings[at];
             let first = space | (mapping.from / self.page_size);
             let end = space | (mapping.to / self.page_size);
-            self.used.insert(first, (end - 1, known.name(mapping)));
+            self.used.insert(first, end - 1, known.name(mapping));
         }
     }
 
-    /// First page, last page and name; no two have a page in common. A stack that grew meanwhile is one region.
+    /// First page, last page and name; no two have a page in common.
     pub(crate) fn list(&self) -> Vec<(u64, u64, String)> {
-        let mut list: Vec<(u64, u64, String)> = Vec::new();
-        for (first, (last, name)) in &self.used {
-            match list.last_mut() {
-                Some(before)
-                    if before.1 + 1 >= *first && before.2 == *name && name.starts_with('[') =>
-                {
-                    before.1 = before.1.max(*last);
-                }
-                Some(before) => {
-                    before.1 = before.1.min(first - 1);
-                    list.push((*first, *last, name.clone()));
-                }
-                None => list.push((*first, *last, name.clone())),
-            }
-        }
-        list
+        self.used.list()
     }
 
     /// Number of pages that were not found: the process had ended, or had unmapped them.
@@ -133,7 +117,7 @@ mod tests {
 
     #[test]
     fn pages_of_this_process_are_found_and_those_of_no_process_are_not() {
-        let mut regions = Regions::new(4096);
+        let mut regions = Mappings::new(4096);
         let page = std::ptr::from_ref(&regions) as u64 / 4096;
         let space = 3 << SPACE;
         regions.note(&[
@@ -152,24 +136,5 @@ mod tests {
             "{list:?}"
         );
         assert_eq!(regions.unknown(), 1);
-    }
-
-    #[test]
-    fn regions_do_not_overlap() {
-        let mut regions = Regions::new(4096);
-        let entry = |last: u64, name: &str| (last, name.to_owned());
-        regions.used = [
-            (1, entry(9, "/a")),
-            (5, entry(20, "/b")),
-            (30, entry(30, "[s]")),
-            (31, entry(35, "[s]")),
-        ]
-        .into();
-        let list = regions.list();
-        let list: Vec<(u64, u64, &str)> = list
-            .iter()
-            .map(|(first, last, name)| (*first, *last, name.as_str()))
-            .collect();
-        assert_eq!(list, [(1, 4, "/a"), (5, 20, "/b"), (30, 35, "[s]")]);
     }
 }

@@ -1,0 +1,105 @@
+//! Where Warmset's own tool for Valgrind is, if it was built for the Valgrind that is installed.
+
+use super::program::VALGRIND;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The directory to look in, instead of the usual ones: it has directories such as `valgrind-3.19.0`, as valgrind/build makes
+/// them.
+const PLACE: &str = "WARMSET_VALGRIND";
+/// Where `make install` and an administrator put it.
+const LIBEXEC: &[&str] = &[
+    "/usr/libexec/warmset",
+    "/usr/lib/warmset",
+    "/usr/local/libexec/warmset",
+];
+
+/// The tool for the installed Valgrind.
+#[derive(Debug)]
+pub(super) struct Tool {
+    /// The directory that `VALGRIND_LIB` names.
+    pub(super) directory: PathBuf,
+}
+
+impl Tool {
+    /// Finds it.
+    ///
+    /// Errors: why there is none.
+    pub(super) fn find() -> Result<Self, String> {
+        let platform = match std::env::consts::ARCH {
+            "x86_64" => "amd64-linux",
+            "aarch64" => "arm64-linux",
+            other => return Err(format!("there is none for {other}")),
+        };
+        let version = version()?;
+        let places = places();
+        for place in &places {
+            let directory = place.join(&version);
+            if directory.join(format!("uses-{platform}")).is_file() {
+                return Ok(Self { directory });
+            }
+        }
+        let others = places.iter().find_map(|place| other_version(place));
+        match others {
+            Some(other) => Err(format!(
+                "it was built for {other}, and {version} is installed"
+            )),
+            None => Err(format!("it was not built for {version}")),
+        }
+    }
+}
+
+/// What builds it, to follow a reason why it is missing. The packages have its source.
+pub(super) fn how_to_build() -> String {
+    let program = std::env::current_exe().unwrap_or_default();
+    let beside = program.parent().map(|directory| {
+        let script = directory.join("../share/warmset-tools/valgrind/build");
+        script.canonicalize().unwrap_or(script)
+    });
+    let (place, script) = match beside {
+        Some(script) if script.is_file() => ("", script.display().to_string()),
+        _ => (" in Warmset's source", "valgrind/build".to_owned()),
+    };
+    format!("to build it, with a C compiler{place}: sh {script} ~/.local/libexec/warmset")
+}
+
+/// What `valgrind --version` prints, such as `valgrind-3.19.0`.
+fn version() -> Result<String, String> {
+    let said = Command::new(VALGRIND)
+        .arg("--version")
+        .output()
+        .map_err(|error| format!("valgrind --version: {error}"))?;
+    let text = String::from_utf8_lossy(&said.stdout);
+    let version = text.trim();
+    if version.starts_with("valgrind-") && !version.contains('/') {
+        return Ok(version.to_owned());
+    }
+    Err(format!("valgrind --version said '{version}'"))
+}
+
+/// Directories that may have it.
+fn places() -> Vec<PathBuf> {
+    if let Some(place) = std::env::var_os(PLACE) {
+        return vec![PathBuf::from(place)];
+    }
+    let mut places = Vec::new();
+    let program = std::env::current_exe().unwrap_or_default();
+    if let Some(beside) = program.parent() {
+        places.push(beside.to_owned());
+        places.push(beside.join("../libexec/warmset"));
+    }
+    places.extend(LIBEXEC.iter().map(PathBuf::from));
+    if let Some(home) = std::env::var_os("HOME") {
+        places.push(Path::new(&home).join(".local/libexec/warmset"));
+    }
+    places
+}
+
+/// A version for which it was built here.
+fn other_version(place: &Path) -> Option<String> {
+    let entries = std::fs::read_dir(place).ok()?;
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names
+        .filter(|name| name.starts_with("valgrind-"))
+        .find(|name| place.join(name).is_dir())
+}
