@@ -205,8 +205,73 @@ fn curves_agree_with_runs_and_are_drawn() {
         (streamed["references"].as_u64(), streamed["rate"].as_f64()),
         (Some(20_000), Some(1.0))
     );
-    let sampled = said(&["curve", &trace, "--of", "lru", "--sample", "0.5"]);
+}
+
+#[test]
+fn a_sampled_curve_says_what_it_is_from_and_what_it_does_not_tell() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let trace = made(directory.path(), "zipf.parquet", "zipf:pages=1000");
+    let lru = ["curve", &trace, "--of", "lru"];
+    let sampled = said(&[&lru[..], &["--sample", "0.1"]].concat());
     assert!(sampled.contains("within about"), "{sampled}");
+    assert!(
+        sampled.contains("sizes below 10 pages are left out"),
+        "{sampled}"
+    );
+    let line = &lines(&said(&[&lru[..], &["--sample", "0.1", "--json"]].concat()))[0];
+    let sample = &line["sample"];
+    assert_eq!(sample["resolution"], 10);
+    let pages = sample["pages"].as_u64().expect("a number");
+    let distinct = line["distinct"].as_u64().expect("a number");
+    assert!(pages > 0 && pages < distinct / 5, "{pages} of {distinct}");
+    assert!(sample["error"].as_f64().is_some_and(|error| error > 0.0));
+    assert!(
+        sample["rate"]
+            .as_f64()
+            .is_some_and(|rate| (rate - 0.1).abs() < 1e-9)
+    );
+    let points = line["points"].as_array().expect("points");
+    assert!(
+        points
+            .iter()
+            .all(|point| point["parameter"].as_u64() >= Some(10))
+    );
+    let csv = said(&[&lru[..], &["--sample", "0.1", "--csv"]].concat());
+    assert!(csv.starts_with("policy,"), "{csv}");
+    let whole = &lines(&said(&[&lru[..], &["--json"]].concat()))[0];
+    assert!(whole["sample"].is_null());
+
+    let streamed = said(&["curve", &trace, "--stream", "100"]);
+    assert!(streamed.contains("are left out"), "{streamed}");
+    let streamed = &lines(&said(&["curve", &trace, "--stream", "100", "--json"]))[0];
+    let rate = streamed["rate"].as_f64().expect("a rate");
+    assert_eq!(streamed["sample"]["rate"].as_f64(), Some(rate));
+    assert_eq!(
+        streamed["sample"]["resolution"].as_f64(),
+        Some((1.0 / rate).round())
+    );
+}
+
+#[test]
+fn a_stream_of_all_pages_is_exact() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let trace = made(directory.path(), "zipf.parquet", "zipf:pages=1000");
+    let whole = &lines(&said(&["curve", &trace, "--of", "lru", "--json"]))[0];
+    let streamed = &lines(&said(&["curve", &trace, "--stream", "all", "--json"]))[0];
+    assert_eq!(streamed["references"], whole["references"]);
+    assert_eq!(streamed["distinct"].as_f64(), whole["distinct"].as_f64());
+    assert!(streamed["sample"].is_null());
+    let points = whole["points"].as_array().expect("points");
+    let steps = streamed["points"].as_array().expect("points");
+    assert!(steps.len() > 100);
+    for step in steps {
+        let size = step["size"].as_f64().expect("a size") as usize;
+        assert_eq!(step["misses"], points[size - 1]["misses"], "{size}");
+    }
+    let text = said(&["curve", &trace, "--stream", "all"]);
+    assert!(text.starts_with("lru exactly: "), "{text}");
+    let refused = warmset(&["curve", &trace, "--stream", "some"]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("write a number of pages, or all"));
 }
 
 #[test]
@@ -523,6 +588,9 @@ fn looks_at_a_program_are_refused_by_what_needs_an_order() {
     for arguments in [
         &["simulate", &trace, "-c", "2"][..],
         &["curve", &trace, "--of", "lru"],
+        &["curve", &trace, "--of", "lru", "--sample", "0.5"],
+        &["curve", &trace, "--stream", "100"],
+        &["curve", &trace, "--stream", "all"],
         &["together", &trace, "--with", &trace, "-m", "50%"],
     ] {
         let said = complaint(arguments);

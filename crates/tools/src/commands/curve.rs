@@ -2,12 +2,13 @@
 
 mod options;
 mod size;
+mod stream;
 
 pub(crate) use options::Args;
 
 use crate::trace_input::Counted;
 use crate::ui::{Context, Form, json_line, plot, progress};
-use anyhow::{Result, bail};
+use anyhow::Result;
 use options::Show;
 use report::{Axis, Chart, Mark, Part, Scale, Series};
 use std::io::Write;
@@ -15,8 +16,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 use workingset::Trace;
-use workingset::measure::sample::{Sampling, sampled};
-use workingset::measure::stream::Stream;
+use workingset::measure::sample::{Sample, Sampling, sampled};
 use workingset::measure::{Lifetime, Point};
 use workingset::policy::Choice;
 
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         args.replacing.check(path)?;
     }
     if let Some(pages) = args.stream {
-        return stream(args, pages, context.form, out);
+        return stream::run(args, pages, context, out);
     }
     if args.show == Show::Size {
         return size::run(args, context, out);
@@ -39,9 +39,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     let bar = progress::steps("curves", choices.len());
     let mut curves = Vec::new();
     for choice in &choices {
-        let began = Instant::now();
-        let curve = curve(args, &trace, choice, out, context.form)?;
-        curves.push((curve, began.elapsed().as_secs_f64()));
+        curves.push(Drawn::of(args, &trace, choice)?);
         bar.inc(1);
     }
     bar.finish_and_clear();
@@ -52,26 +50,34 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         };
         let trace = bytes.input.load()?;
         for choice in &choices {
-            let began = Instant::now();
-            let mut curve = curve(&bytes, &trace, choice, out, context.form)?;
-            curve.policy.push_str(" as published");
-            curves.push((curve, began.elapsed().as_secs_f64()));
+            let mut drawn = Drawn::of(&bytes, &trace, choice)?;
+            drawn.curve.policy.push_str(" as published");
+            curves.push(drawn);
         }
     }
     if let Some(path) = &args.plot {
         draw(args, path, &curves, trace.len())?;
     }
-    for (curve, seconds) in &curves {
+    for Drawn {
+        curve,
+        sample,
+        seconds,
+    } in &curves
+    {
         match (context.form, args.csv) {
             (Form::Json, _) => {
                 let knees = curve.knees(args.service);
                 let line = serde_json::json!({ "policy": curve.policy, "time": curve.time, "references": trace.len(),
-                    "distinct": trace.pages(), "points": curve.points, "knees": knees,
+                    "distinct": trace.pages(), "sample": sample, "points": curve.points, "knees": knees,
                     "seconds": seconds, "references_per_second": trace.len() as f64 / seconds.max(1e-9) });
                 json_line(out, &line)?;
             }
             (_, true) => csv(out, curve)?,
             _ => {
+                if let Some(sample) = sample {
+                    writeln!(out)?;
+                    say_sample(out, sample, trace.pages() as f64)?;
+                }
                 table(args, out, curve, trace.len())?;
                 say_what_is_unknown(args, out, curve, &trace)?;
             }
@@ -80,73 +86,51 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads each reference once, and holds no trace.
-fn stream(args: &Args, pages: usize, form: Form, out: &mut impl Write) -> Result<ExitCode> {
-    let mut source = args.input.open()?;
-    let mut stream = Stream::new(pages);
-    let bar = progress::spinner("reading");
-    traces::ahead(&mut *source, |batch| {
-        batch.page.iter().for_each(|page| stream.push(*page));
-        bar.set_position(stream.references());
-        Ok::<_, anyhow::Error>(())
-    })?;
-    bar.finish_and_clear();
-    let curve = stream.curve();
-    let references = stream.references();
-    if references == 0 {
-        bail!("the trace has no references");
-    }
-    if form == Form::Json {
-        let points: Vec<_> = curve
-            .iter()
-            .map(|(size, misses)| serde_json::json!({ "size": size, "misses": misses }))
-            .collect();
-        let line = serde_json::json!({ "policy": "lru", "references": references, "distinct": stream.pages(),
-            "rate": stream.rate(), "points": points });
-        json_line(out, &line)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    writeln!(
-        out,
-        "lru from a sample of rate {:.5}: {references} references to about {:.0} pages",
-        stream.rate(),
-        stream.pages()
-    )?;
-    writeln!(out, "{:>14} {:>14} {:>9}", "pages", "misses", "ratio")?;
-    let step = curve.len().div_ceil(args.points.max(1)).max(1);
-    for (size, misses) in curve.iter().step_by(step).chain(curve.last()) {
-        writeln!(
-            out,
-            "{size:>14.0} {misses:>14.0} {:>9.5}",
-            misses / references as f64
-        )?;
-    }
-    Ok(ExitCode::SUCCESS)
+/// A policy's curve, and what it was made from.
+struct Drawn {
+    curve: Lifetime,
+    sample: Option<Sample>,
+    seconds: f64,
 }
 
-fn curve(
-    args: &Args,
-    trace: &Trace,
-    choice: &Choice,
-    out: &mut impl Write,
-    form: Form,
-) -> Result<Lifetime> {
-    let timed = args.input.counted() != Counted::References;
-    let Some(sample) = args.sample.filter(|_| choice.spec.name == "lru") else {
-        return Ok(Lifetime::of(trace, timed, choice, args.points)?);
-    };
-    let sampled = sampled(trace, Sampling::told(sample)?)?;
-    if form == Form::Text {
+impl Drawn {
+    fn of(args: &Args, trace: &Trace, choice: &Choice) -> Result<Self> {
+        let began = Instant::now();
+        let (curve, sample) = curve(args, trace, choice)?;
+        Ok(Self {
+            curve,
+            sample,
+            seconds: began.elapsed().as_secs_f64(),
+        })
+    }
+}
+
+/// Says how much a sample is, and what it does not tell.
+fn say_sample(out: &mut impl Write, sample: &Sample, pages: f64) -> Result<()> {
+    writeln!(
+        out,
+        "lru from {} of {pages:.0} pages (rate {:.5}): miss ratios within about {:.4} in the mean",
+        sample.pages, sample.rate, sample.error
+    )?;
+    if sample.resolution > 1 {
         writeln!(
             out,
-            "lru from {} of {} pages (rate {:.4}): miss ratios within about {:.4} in the mean",
-            sampled.pages,
-            trace.pages(),
-            sampled.rate,
-            sampled.error
+            "sizes below {} pages are left out: the sample has one page of as many, and tells nothing of fewer",
+            sample.resolution
         )?;
     }
-    Ok(Lifetime::of_sample(&sampled, trace.span(timed)))
+    Ok(())
+}
+
+fn curve(args: &Args, trace: &Trace, choice: &Choice) -> Result<(Lifetime, Option<Sample>)> {
+    let timed = args.input.counted() != Counted::References;
+    let Some(sample) = args.sample.filter(|_| choice.spec.name == "lru") else {
+        let curve = Lifetime::of(trace, timed, choice, args.points)?;
+        return Ok((curve, None));
+    };
+    let sampled = sampled(trace, Sampling::told(sample)?)?;
+    let curve = Lifetime::of_sample(&sampled, trace.span(timed));
+    Ok((curve, Some(sampled.sample)))
 }
 
 /// `count` points of the curve, evenly spaced by the logarithm of their size.
@@ -232,7 +216,7 @@ fn csv(out: &mut impl Write, curve: &Lifetime) -> Result<()> {
     Ok(())
 }
 
-fn draw(args: &Args, path: &Path, curves: &[(Lifetime, f64)], references: usize) -> Result<()> {
+fn draw(args: &Args, path: &Path, curves: &[Drawn], references: usize) -> Result<()> {
     let (title, label) = match args.show {
         Show::Lifetime => ("Lifetime by memory", "mean time between faults"),
         Show::Misses => ("Misses by memory", "misses per reference"),
@@ -245,7 +229,7 @@ fn draw(args: &Args, path: &Path, curves: &[(Lifetime, f64)], references: usize)
     };
     let mut series = Vec::new();
     let mut rows = Vec::new();
-    for (curve, _) in curves {
+    for Drawn { curve, .. } in curves {
         let mark = if curve.points.len() <= args.points {
             Mark::Dots
         } else {

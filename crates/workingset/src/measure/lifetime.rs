@@ -113,9 +113,10 @@ impl Lifetime {
         )
     }
 
-    /// The curve of LRU from a part of the pages. It has a point wherever it changes.
+    /// The curve of LRU from a part of the pages. It has a point wherever it changes, from the sample's resolution on.
     pub fn of_sample(sampled: &Sampled, time: u64) -> Self {
         let steps = sampled.curve.steps().into_iter();
+        let steps = steps.filter(|(size, _)| *size >= sampled.sample.resolution);
         Self::new(
             "lru",
             time,
@@ -296,7 +297,11 @@ mod tests {
         let few = Lifetime::of_sample(&sampled, 1);
         let all = Lifetime::of_lru(&sampled.curve, 1);
         // The smallest size takes what the sample has too few or too many.
-        assert!(few.points.len() <= sampled.pages + 1 && few.points.len() < all.points.len());
+        let least = sampled.sample.resolution;
+        assert!(
+            few.points.len() <= sampled.sample.pages + 1 && few.points.len() < all.points.len()
+        );
+        assert!(few.points[0].size >= least as f64 && least == 3);
         assert!(few.points.iter().all(|point| all.points.contains(point)));
         assert_eq!(
             few.points.last().unwrap().misses,

@@ -2,8 +2,10 @@
 //!
 //! A page is in the sample iff the hash of its number is below a threshold, so all or none of its
 //! references are. Distances in the sample are scaled by 1/R. The number of sampled references
-//! differs from the expected one; the difference is added at the smallest distance (SHARDS-adj).
+//! differs from the expected one; the difference goes to the smallest distance (SHARDS-adj).
 //!
+//! - The curve never rises, begins with a miss for every reference, and ends with the pages of the trace, which are known.
+//! - It tells nothing of a memory below 1/R pages, and says so: [`Sample::resolution`].
 //! - Error: in the mean over sizes about 0.6/√(pages in the sample), worst at sizes below a few
 //!   1/R. [`MissCurve::of`] is exact.
 //! - Cost: a look at one byte for each reference, then the exact cost of what is sampled.
@@ -13,7 +15,9 @@
 
 use super::stack::{MissCurve, distances};
 use crate::rng::page_hash;
+use crate::trace::demand_order;
 use crate::{Error, NONE, Page, Trace};
+use serde::Serialize;
 
 /// How a sample is drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,17 +42,43 @@ impl Sampling {
     }
 }
 
-/// A curve, and the sample that it is from.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Sampled {
-    /// The curve, at the sizes of the whole trace.
-    pub curve: MissCurve,
+/// What is known of a sample.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Sample {
     /// The share of the pages that is sampled.
     pub rate: f64,
     /// Pages in the sample.
     pub pages: usize,
     /// The expected mean error of the miss ratios over all sizes.
     pub error: f64,
+    /// The pages of the trace for each in the sample. Of a smaller memory the sample tells nothing: its curve counts all references
+    /// as misses there.
+    pub resolution: usize,
+}
+
+impl Sample {
+    pub(super) fn of(rate: f64, pages: usize) -> Self {
+        let is_part = rate < 1.0;
+        Self {
+            rate,
+            pages,
+            error: if is_part {
+                0.6 / (pages.max(1) as f64).sqrt()
+            } else {
+                0.0
+            },
+            resolution: (1.0 / rate).round().max(1.0) as usize,
+        }
+    }
+}
+
+/// A curve, and the sample that it is from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sampled {
+    /// The curve, at the sizes of the whole trace.
+    pub curve: MissCurve,
+    /// The sample.
+    pub sample: Sample,
 }
 
 /// For each page, whether it is in the sample; and the share of hashes below the threshold.
@@ -77,8 +107,9 @@ fn chosen(trace: &Trace, sampling: Sampling) -> Result<(Vec<bool>, f64), Error> 
 
 /// The curve from a sample.
 ///
-/// Errors: a sample without a page.
+/// Errors: a sample without a page, a trace without an order.
 pub fn sampled(trace: &Trace, sampling: Sampling) -> Result<Sampled, Error> {
+    demand_order(&trace.about, "lru")?;
     let (chosen, rate) = chosen(trace, sampling)?;
     let pages = chosen.iter().filter(|chosen| **chosen).count();
     if pages == 0 {
@@ -87,28 +118,35 @@ pub fn sampled(trace: &Trace, sampling: Sampling) -> Result<Sampled, Error> {
             "a rate of {rate} leaves none of {all} pages: sample more, or take the exact curve"
         )));
     }
+    let sample = Sample::of(rate, pages);
     let refs = filtered(trace.refs(), &chosen);
     let counts = distances(&refs, pages);
-    let mut hits = vec![0.0; trace.pages() + 1];
     let most = trace.pages();
+    let mut hits = vec![0.0; most + 1];
     for (depth, count) in counts.iter().enumerate().skip(1) {
         let whole_depth = (depth as f64 / rate).round() as usize;
         hits[whole_depth.clamp(1, most)] += *count as f64 / rate;
     }
-    // The difference from the expected number of references goes to the smallest distance.
-    hits[1] += trace.len() as f64 - refs.len() as f64 / rate;
-    let curve = MissCurve::scaled(hits, trace.len() as u64, trace.pages() as u64);
-    let error = if rate >= 1.0 {
-        0.0
-    } else {
-        0.6 / (pages as f64).sqrt()
-    };
-    Ok(Sampled {
-        curve,
-        rate,
-        pages,
-        error,
-    })
+    let expected = trace.len() - most;
+    balance(&mut hits, expected as f64, sample.resolution.min(most));
+    let curve = MissCurve::scaled(hits, trace.len() as u64, most as u64);
+    Ok(Sampled { curve, sample })
+}
+
+/// Makes the sum of the hits what it is in the whole trace: what is missing is added at the smallest distance that the sample tells,
+/// and what is too much is taken from the smallest distances. So no count is negative, and the curve never rises.
+fn balance(hits: &mut [f64], expected: f64, smallest: usize) {
+    let missing = expected - hits.iter().sum::<f64>();
+    if missing >= 0.0 {
+        hits[smallest] += missing;
+        return;
+    }
+    let mut too_much = -missing;
+    for hits in hits {
+        let taken = hits.min(too_much);
+        *hits -= taken;
+        too_much -= taken;
+    }
 }
 
 /// The references of chosen pages, numbered densely among these.
@@ -140,6 +178,28 @@ fn filtered(refs: &[Page], chosen: &[bool]) -> Vec<Page> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_curve_falls_from_all_references_to_all_pages(
+            pages in prop::collection::vec(prop_oneof![0..4_u64, 0..90_u64], 1..300),
+            rate in 0.01..1.0_f64,
+        ) {
+            let trace = Trace::of(&pages).unwrap();
+            let Ok(Sampled { curve, sample }) = sampled(&trace, Sampling::Rate(rate)) else {
+                return Ok(());
+            };
+            let all = curve.all();
+            prop_assert_eq!(all[0], trace.len() as f64);
+            prop_assert!(all.windows(2).all(|pair| pair[1] <= pair[0]), "{:?}", all);
+            let last = all[trace.pages()];
+            let distinct = trace.pages() as f64;
+            prop_assert!(last >= distinct && last < distinct + 1e-6, "{} of {}", last, distinct);
+            let unknown = sample.resolution.min(trace.pages());
+            prop_assert!(all[..unknown].iter().all(|misses| *misses == all[0]));
+        }
+    }
 
     #[test]
     fn a_sample_of_all_is_exact_and_a_part_is_near() {
@@ -158,7 +218,10 @@ mod tests {
                 .zip(&exact)
                 .map(|(a, b)| (a - b).abs())
                 .sum();
-            (sum / exact.len() as f64 / trace.len() as f64, sampled.error)
+            (
+                sum / exact.len() as f64 / trace.len() as f64,
+                sampled.sample.error,
+            )
         };
         assert!(error(Sampling::Rate(1.0)).0 < 1e-12);
         for sampling in [Sampling::Rate(0.1), Sampling::Pages(1000)] {

@@ -12,6 +12,7 @@
 //! - Source: Waldspurger, Park, Garthwaite, Ahmad, FAST 2015, 3.2; Olken, LBL-12370, 1981.
 
 use super::fenwick::Fenwick;
+use super::sample::Sample;
 use crate::rng::page_hash;
 use std::collections::{BTreeSet, HashMap};
 
@@ -124,17 +125,26 @@ impl Stream {
         self.last.len() as f64 / self.rate()
     }
 
-    /// Misses by size of memory, at the upper end of each bucket.
+    /// What is known of the sample.
+    pub fn sample(&self) -> Sample {
+        Sample::of(self.rate(), self.last.len())
+    }
+
+    /// Misses by size of memory, at the upper end of each bucket, from the sample's resolution on. They never rise, and are at most
+    /// the references.
     pub fn curve(&self) -> Vec<(f64, f64)> {
         // The difference from the expected number of references goes to the smallest distance: it
         // hits at every size.
+        let most = self.references as f64;
+        let least = self.cold.min(most);
+        let resolution = self.sample().resolution as f64;
         let mut left = self.followed;
         let mut curve = Vec::new();
         for (bucket, hits) in self.hits.iter().enumerate() {
             left -= hits;
-            if *hits > 0.0 {
-                let size = ((bucket + 1) as f64 / PARTS).exp2();
-                curve.push((size, left.max(self.cold)));
+            let size = ((bucket + 1) as f64 / PARTS).exp2();
+            if *hits > 0.0 && size >= resolution {
+                curve.push((size, left.clamp(least, most)));
             }
         }
         curve
@@ -166,6 +176,9 @@ mod tests {
         pages.iter().for_each(|page| stream.push(*page));
         assert!(stream.last.len() <= most);
         let curve = stream.curve();
+        assert!(curve.windows(2).all(|pair| pair[1].1 <= pair[0].1));
+        assert!(curve[0].1 <= pages.len() as f64);
+        assert!(curve[0].0 >= stream.sample().resolution as f64);
         let differences = curve
             .iter()
             .map(|(size, misses)| (misses - exact.misses(*size as usize)).abs());

@@ -4,6 +4,7 @@ use crate::trace_input::{Counted, Input};
 use crate::ui::atomic_file::Replacing;
 use anyhow::{Result, bail};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// Show how long a program runs between faults, by the memory it has
 ///
@@ -30,9 +31,10 @@ pub(crate) struct Args {
     /// Estimate LRU from a sample of the pages: a share such as 0.01, or a number of pages
     #[arg(long, value_name = "RATE|PAGES")]
     pub(super) sample: Option<f64>,
-    /// Estimate LRU alone, in constant memory for a trace of any length, from at most this many pages
-    #[arg(long, value_name = "PAGES", conflicts_with_all = ["sample", "of", "plot", "csv"])]
-    pub(super) stream: Option<usize>,
+    /// Read each reference once and keep none: LRU alone, estimated from at most this many pages, or `all` for exactly, in
+    /// memory for the pages
+    #[arg(long, value_name = "PAGES|all", conflicts_with_all = ["sample", "of", "plot", "csv"])]
+    pub(super) stream: Option<Followed>,
     /// Quantity to print and draw
     #[arg(long, value_enum, default_value_t = Show::Lifetime)]
     pub(super) show: Show,
@@ -56,6 +58,25 @@ pub(crate) struct Args {
     pub(super) plot: Option<PathBuf>,
     #[command(flatten)]
     pub(super) replacing: Replacing,
+}
+
+/// The pages that a stream follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Followed {
+    All,
+    Pages(usize),
+}
+
+impl FromStr for Followed {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" {
+            return Ok(Self::All);
+        }
+        let wrong = |_| "write a number of pages, or all".to_owned();
+        text.parse().map(Self::Pages).map_err(wrong)
+    }
 }
 
 /// The quantity on the vertical axis.
