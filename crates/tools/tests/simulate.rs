@@ -1,8 +1,9 @@
 //! `synth`, `simulate`, `curve`, `convert`, `together` and `policies`, as a user runs them.
 
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 fn warmset(arguments: &[&str]) -> Output {
@@ -601,4 +602,62 @@ fn looks_at_a_program_are_refused_by_what_needs_an_order() {
     }
     let window = said(&["curve", &trace, "--of", "ws", "--clock", "trace"]);
     assert!(window.contains("ws"), "{window}");
+}
+
+/// The files of a directory, and what is in them.
+fn contents(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let entries = fs::read_dir(directory).expect("a directory").flatten();
+    entries
+        .map(|entry| (entry.path(), fs::read(entry.path()).expect("a file")))
+        .collect()
+}
+
+#[test]
+fn a_sweep_has_the_scores_of_simulations() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let traces = [
+        made(directory.path(), "a.parquet", "zipf:pages=300"),
+        made(directory.path(), "b.parquet", "phases:pages=50,length=2000"),
+    ];
+    let sweep = directory.path().join("sweep.toml").display().to_string();
+    let text = "traces = [\"a.parquet\", \"b.parquet\"]\npolicies = [\"lru\", \"fifo\", \"opt\"]\ncapacities = [\"40\", \"10%\"]\n";
+    fs::write(&sweep, text).expect("a file");
+    said(&["sweep", "all", &sweep, "--jobs", "2"]);
+    let into = directory.path().join("sweep");
+    let mut scores = 0;
+    for task in fs::read_dir(into.join("tasks")).expect("tasks") {
+        let path = task.expect("a task").path();
+        let task: Value = serde_json::from_slice(&fs::read(&path).expect("a task")).expect("JSON");
+        let id = path.file_stem().expect("a name").to_string_lossy();
+        let part = fs::read(into.join(format!("parts/{id}.json.zst"))).expect("a part");
+        let part = zstd::decode_all(&part[..]).expect("zstd");
+        let part: Value = serde_json::from_slice(&part).expect("JSON");
+        let policy = task["work"]["simulate"]["policy"].as_str().expect("a name");
+        let trace = task["trace"].as_str().expect("a path");
+        assert!(traces.iter().any(|path| trace.ends_with(path)), "{trace}");
+        let rows = lines(&said(&[
+            "simulate", trace, "-p", policy, "-c", "40,10%", "--json",
+        ]));
+        let found = part["part"]["scores"].as_array().expect("scores");
+        assert_eq!(found.len(), rows.len());
+        for (score, row) in found.iter().zip(&rows) {
+            for column in ["capacity", "references", "distinct", "misses", "mean_size"] {
+                assert_eq!(score[column], row[column], "{policy}: {column}");
+            }
+            scores += 1;
+        }
+    }
+    assert_eq!(scores, 12);
+    let again = said(&["sweep", "all", &sweep, "--jobs", "1"]);
+    assert!(again.contains("12 rows in "), "{again}");
+    // By hand, in the order of a shell.
+    let parts = into.join("parts");
+    let before = contents(&parts);
+    fs::remove_dir_all(&parts).expect("the parts are removed");
+    let tasks = contents(&into.join("tasks")).into_keys();
+    let tasks: Vec<String> = tasks.map(|path| path.display().to_string()).collect();
+    let mut run = vec!["sweep", "run"];
+    run.extend(tasks.iter().map(String::as_str));
+    assert!(said(&run).contains("6 of 6 tasks were run"));
+    assert_eq!(contents(&parts), before);
 }

@@ -12,6 +12,7 @@ mod merge;
 mod plan;
 mod result;
 mod run;
+mod shelf;
 mod sweep_file;
 mod task;
 
@@ -117,10 +118,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
             print(context, out, &text, &tasks)?;
         }
         Verb::Run { tasks } => {
-            let mut done = Vec::new();
-            for task in tasks {
-                done.push(run::run(task)?);
-            }
+            let done = run::some(tasks)?;
             let new = done.iter().filter(|new| **new).count();
             let text = format!("{new} of {} tasks were run", done.len());
             print(context, out, &text, &done)?;

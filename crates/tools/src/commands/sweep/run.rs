@@ -1,5 +1,6 @@
 //! Running tasks.
 
+use super::shelf::Shelf;
 use super::task::{Task, Work};
 use crate::ui::{self, packed_file, progress};
 use anyhow::{Context as _, Result, bail};
@@ -30,14 +31,15 @@ struct Kept {
 }
 
 /// Runs a task; returns false if it was done before.
-pub(super) fn run(path: &Path) -> Result<bool> {
+fn run(path: &Path, shelf: &Shelf) -> Result<bool> {
     let task = Task::load(path)?;
     let id = task.id()?;
     let target = place(path)?;
     if load(&target, &id).is_ok() {
+        shelf.pass(&task.what);
         return Ok(false);
     }
-    let part = work(&task).with_context(|| format!("task {id}"))?;
+    let part = work(&task, shelf).with_context(|| format!("task {id}"))?;
     if let Some(directory) = target.parent() {
         fs::create_dir_all(directory)
             .with_context(|| format!("{}: cannot make the directory", directory.display()))?;
@@ -48,19 +50,17 @@ pub(super) fn run(path: &Path) -> Result<bool> {
     Ok(true)
 }
 
-fn work(task: &Task) -> Result<Part> {
+fn work(task: &Task, shelf: &Shelf) -> Result<Part> {
     let name = || task.trace.display().to_string();
     match &task.what.work {
         Work::Simulate { policy, capacities } => {
             let choice = Choice::parse(policy)?;
-            let trace = read(&mut *task.open(None)?).with_context(name)?;
+            let trace = shelf.take(&task.what, || {
+                read(&mut *task.open(None)?).with_context(name)
+            })?;
             let sizes = capacity::of_trace(capacities, &trace).with_context(name)?;
-            let mut scores = Vec::new();
-            for size in sizes {
-                let score = choice.spec.run(&trace, size, &choice.options);
-                scores.push(score.with_context(|| choice.label())?);
-            }
-            Ok(Part::Scores(scores))
+            let scores = choice.spec.run_all(&trace, &sizes, &choice.options);
+            Ok(Part::Scores(scores.with_context(|| choice.label())?))
         }
         Work::Chunk { from, to } => {
             let trace = read(&mut *task.open(Some((*from, *to)))?).with_context(name)?;
@@ -121,14 +121,29 @@ impl Source for OfClass {
     }
 }
 
+/// Runs tasks one after the other; returns for each whether it was not done before.
+pub(super) fn some(tasks: &[PathBuf]) -> Result<Vec<bool>> {
+    let shelf = Shelf::for_tasks(tasks);
+    // Those of one trace together, so that no more than one is in memory: a shell names them in the order of their hashes.
+    let trace_of = |at: &usize| Task::load(&tasks[*at]).ok().map(|task| task.what.sha256);
+    let mut order: Vec<usize> = (0..tasks.len()).collect();
+    order.sort_by_cached_key(trace_of);
+    let mut done = vec![false; tasks.len()];
+    for at in order {
+        done[at] = run(&tasks[at], &shelf)?;
+    }
+    Ok(done)
+}
+
 /// Runs tasks, `jobs` at once, by default as many as there are CPUs. If one fails, the others are run all the same.
 pub(super) fn all(tasks: &[PathBuf], jobs: Option<usize>) -> Result<()> {
+    let shelf = Shelf::for_tasks(tasks);
     let bar = progress::steps("tasks", tasks.len());
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(ui::threads(jobs, tasks.len()))
         .build()?;
     let error_of = |task: &PathBuf| {
-        let done = run(task);
+        let done = run(task, &shelf);
         bar.inc(1);
         done.err()
     };

@@ -31,7 +31,7 @@ pub(super) struct What {
 }
 
 /// How the trace is read.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct How {
     pub(super) format: Option<String>,
     pub(super) page_size: u64,
