@@ -31,15 +31,17 @@ simulate() { count "$warmset" simulate "$zipf" --jobs 1 -p "$1" -c "$2"; }
 # per_reference MORE LESS: what is between, by the reference.
 per_reference() { echo "$1 $2 $references" | awk '{ printf "%.1f", ($1 - $2) / $3 }'; }
 
-# each: a name and the instructions of a reference. What a second size adds is FIFO; loading is what then remains, and a policy is
+# each: a name and the instructions of a reference. What a second size adds is CLOCK; loading is what then remains, and a policy is
 # what is more than that.
 each() {
-    load=$((2 * $(simulate fifo 2000) - $(simulate fifo 2000,2001)))
+    load=$((2 * $(simulate clock 2000) - $(simulate clock 2000,2001)))
     echo "load $(per_reference "$load" 0)"
     for policy in fifo clock sieve lru s3fifo 2q arc lirs opt linux mglru; do
         echo "$policy $(per_reference "$(simulate "$policy" 2000)" "$load")"
     done
-    echo "lru-16-sizes $(per_reference "$(simulate lru "$(seq -s, 500 500 8000)")" "$load")"
+    for policy in lru fifo; do
+        echo "$policy-16-sizes $(per_reference "$(simulate "$policy" "$(seq -s, 500 500 8000)")" "$load")"
+    done
     for curve in lru ws; do
         echo "curve-$curve $(per_reference "$(RAYON_NUM_THREADS=1 count "$warmset" curve "$zipf" --of "$curve")" "$load")"
     done

@@ -1,9 +1,13 @@
 //! What LRU's curve and the policies take on a trace: curves TRACE RUNS WORK…
 //!
-//! TRACE is `zipf:PAGES:REFERENCES`, or a file of page numbers of 32 bits. WORK is `curve`, or a policy and a share of the
-//! footprint, as `lru@0.1`. Each run prints a line: the work, CPU seconds of all threads, millions of references a second, the
+//! TRACE is `zipf:PAGES:REFERENCES`, or a file of page numbers of 32 bits. WORK is `curve`, or a policy and shares of the
+//! footprint, as `lru@0.1` and `fifo@0.1+0.2`. Each run prints a line: the work, CPU seconds of all threads, millions of references a second, the
 //! most memory beside the trace in MB, and a sum of the result, which two versions of the program must agree on.
 //! `bench/curves.sh` runs two versions in turns.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the crate is pure, what measures it is not"
+)]
 #![allow(clippy::print_stdout, reason = "a program's output")]
 #![allow(clippy::unwrap_used, reason = "it stops where something is wrong")]
 
@@ -77,11 +81,19 @@ fn measure(work: &str, trace: &Trace) {
             }
             sum
         }
-        Some((policy, share)) => {
+        Some((policy, shares)) => {
             let choice = Choice::parse(policy).unwrap();
-            let capacity = (trace.pages() as f64 * share.parse::<f64>().unwrap()) as usize;
-            let score = choice.spec.run(trace, capacity.max(1), &choice.options);
-            score.unwrap().misses as f64
+            let share = |text: &str| text.parse::<f64>().unwrap() * trace.pages() as f64;
+            let capacities: Vec<usize> = shares
+                .split('+')
+                .map(|text| (share(text) as usize).max(1))
+                .collect();
+            let scores = choice.spec.run_all(trace, &capacities, &choice.options);
+            scores
+                .unwrap()
+                .iter()
+                .map(|score| score.misses as f64)
+                .sum()
         }
     };
     let seconds = cpu_seconds() - began;

@@ -11,6 +11,7 @@ mod clock;
 mod clock_pro;
 mod drive;
 mod fifo;
+mod fifo_sizes;
 mod framed;
 mod gclock;
 mod half_life;

@@ -55,7 +55,8 @@ pub(crate) struct Args {
     jobs: Option<usize>,
 }
 
-/// A result, as `--json` and `--csv` print it. All sizes of LRU are one pass, and each has the seconds of the whole pass.
+/// A result, as `--json` and `--csv` print it. All sizes of LRU are one pass, as are up to
+/// sixteen of FIFO, and each has the seconds of the whole pass.
 #[derive(Debug, Clone, Serialize)]
 struct Row {
     policy: String,

@@ -14,7 +14,8 @@ pub(super) const SPEC: Spec = Spec::of::<Fifo>(
     "fifo",
     "first in, first out",
     "Belady, IBM Systems Journal 5(2), 1966",
-);
+)
+.at_once(super::fifo_sizes::scores);
 
 struct Fifo {
     ring: Vec<Page>,
