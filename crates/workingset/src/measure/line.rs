@@ -289,7 +289,7 @@ impl Line {
                 let slot = last - 1;
                 let at = (slot >> PLACE) as usize;
                 let order = self.before(at) + self.blocks[at].before(slot);
-                self.last[page] = (order / SLOTS << PLACE) + order % SLOTS + 1;
+                self.last[page] = ((order / SLOTS) << PLACE) + order % SLOTS + 1;
             }
         }
         let wanted = (self.pages as usize * ROOM).div_ceil(SLOTS as usize);

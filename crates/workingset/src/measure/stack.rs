@@ -7,7 +7,7 @@
 //! stack of the parts before it, in order, as if nothing else had been used: a page that the part has used before is then above
 //! them, once, as it is in the whole trace.
 //!
-//! - Cost: one pass; 13 B for each page, and as much again for each further part.
+//! - Cost: one pass; 17 B for each page, and as much again for each further part. What is kept is 16 B.
 //! - Source: Mattson, Gecsei, Slutz, Traiger, IBM Systems Journal 9(2), 1970 (stack distances); Niu et al., PARDA, IPDPS 2012
 //!   (parts).
 
