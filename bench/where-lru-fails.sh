@@ -2,8 +2,8 @@
 # The wiki's page "where LRU fails", answered: where-lru-fails.sh PROGRAMS [BLOCK_TRACES]
 #
 # Writes docs/results/where-lru-fails.md and its pictures with the programs of that directory. Seeded: the same everywhere. In
-# BLOCK_TRACES are OLTP.lis.zst and P3.lis.zst of the ARC paper and cloudPhysicsIO.oracleGeneral.bin of libCacheSim, which carry no
-# licence to be kept here; without it, their section is left as it was.
+# BLOCK_TRACES are OLTP.lis.zst of the ARC paper and cloudPhysicsIO.oracleGeneral.bin of libCacheSim, which carry no licence to be
+# kept here; without it, their section is left as it was. Larger ones take NFU hours, which looks at all of memory at a miss.
 set -eu
 cd "$(dirname "$0")/.."
 warmset=$PWD/$1/warmset
@@ -38,11 +38,11 @@ block_traces() {
 
 The wiki names the traces of UMass (Financial1, WebSearch1, of the Storage Performance Council). Their server is the only place that has them, and it
 was not to be reached when this page was made. Of the same kind, requests that reached a disk behind a cache: OLTP (a CODASYL database, one hour)
-and P3 (a workstation) of the ARC paper (Megiddo and Modha, FAST 2003, table III), and one virtual machine of CloudPhysics (w106: Waldspurger et al.,
+of the ARC paper (Megiddo and Modha, FAST 2003, table III), and one virtual machine of CloudPhysics (w106: Waldspurger et al.,
 FAST 2015), as libCacheSim has it. Room for a tenth of their blocks. `warmset` reads the SPC format, too (`--format spc`).
 
 TEXT
-    for name in OLTP.lis.zst P3.lis.zst cloudPhysicsIO.oracleGeneral.bin; do
+    for name in OLTP.lis.zst cloudPhysicsIO.oracleGeneral.bin; do
         echo "### $name"
         echo
         "$warmset" convert "$blocks/$name" "$scratch/block.u32" --force >/dev/null
