@@ -141,7 +141,7 @@ def by_libcachesim(directory, trace, capacity):
 def by_cachesim(program, trace, capacity):
     # All in one run: with one policy alone it prints intermediate ratios.
     names = ",".join(name for _, name, _ in CACHESIM)
-    command = [program, trace.records, "oracleGeneral", names, str(capacity), "--ignore-obj-size", "1", "--num-thread", "1"]
+    command = [Path(program).resolve(), trace.records, "oracleGeneral", names, str(capacity), "--ignore-obj-size", "1", "--num-thread", "1"]
     ran = subprocess.run(command, capture_output=True, text=True, cwd=trace.text.parent)
     for policy, _, called in CACHESIM:
         ratio = re.search(rf" {re.escape(called)} cache size .*, miss ratio (\d\.\d+)", ran.stdout + ran.stderr)
@@ -152,7 +152,7 @@ def by_cachesim(program, trace, capacity):
 def by_authors(program, trace, capacity, policy, arguments):
     scratch = trace.text.parent
     (scratch / "loop.par").write_text(f"{capacity}\n")
-    ran = subprocess.run([program, *arguments], capture_output=True, text=True, cwd=scratch)
+    ran = subprocess.run([Path(program).resolve(), *arguments], capture_output=True, text=True, cwd=scratch)
     misses = re.search(r"number of misses = *(\d+)", ran.stdout)
     if misses:
         yield policy, Path(program).name, int(misses[1])
