@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
+from warmset._policy import Policy
 from warmset._warmset import Error, Table, Trace, policies, simulate
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from os import PathLike
-
-    from warmset._policy import Policy
-
-Traces: TypeAlias = "Mapping[str, Trace | str | PathLike[str]] | Iterable[Trace | str | PathLike[str]]"
-Asked: TypeAlias = "str | Callable[[int, Trace], Policy]"
+_Traces: TypeAlias = Mapping[str, Trace | str | PathLike[str]] | Iterable[Trace | str | PathLike[str]]
+_Asked: TypeAlias = str | Callable[[int, Trace], Policy]
 
 
-def named(traces: Traces) -> dict[str, Trace | Path]:
+def named(traces: _Traces) -> dict[str, Trace | Path]:
     """Return the traces by name: of a list, by the path or the file, or by their place."""
     if isinstance(traces, Mapping):
         return {name: trace if isinstance(trace, Trace) else Path(trace) for name, trace in traces.items()}
@@ -35,7 +31,7 @@ def named(traces: Traces) -> dict[str, Trace | Path]:
     return found
 
 
-def base_of(policy: Asked) -> str | None:
+def base_of(policy: _Asked) -> str | None:
     """Return the name of a built-in policy, without its options."""
     return policy.partition(":")[0].partition("(")[0].strip() if isinstance(policy, str) else None
 
@@ -52,22 +48,22 @@ def split(told: str) -> list[str]:
     return found
 
 
-def listed(policies: Any) -> list[Asked]:  # noqa: ANN401
+def listed(policies: Any) -> list[_Asked]:  # noqa: ANN401
     """Return the policies: of a text, of a list, or one of Python."""
     if isinstance(policies, str):
         return list(split(policies))
     return [policies] if callable(policies) else list(policies)
 
 
-def combined(asked: Sequence[Asked], parameters: Mapping[str, Mapping[str, Iterable[float]]]) -> list[Asked]:
+def combined(asked: Sequence[_Asked], parameters: Mapping[str, Mapping[str, Iterable[float]]]) -> list[_Asked]:
     """Return the policies, each with every combination of the values of its options."""
-    every: list[Asked] = []
+    every: list[_Asked] = []
     for policy in asked:
         every.extend([entry["name"] for entry in policies()] if policy == "all" else [policy])
     unused = set(parameters) - {base_of(policy) for policy in every}
     if unused:
         raise Error(f"parameters of {min(unused)}, which is not a policy of the sweep")
-    found: list[Asked] = []
+    found: list[_Asked] = []
     for policy in every:
         options = parameters.get(base_of(policy) or "", {})
         for values in product(*(options[name] for name in options)):
@@ -79,8 +75,8 @@ def combined(asked: Sequence[Asked], parameters: Mapping[str, Mapping[str, Itera
 
 
 def sweep(  # noqa: PLR0913 - what simulate takes, and more
-    traces: Traces,
-    policies: Asked | Iterable[Asked] = "lru,opt",
+    traces: _Traces,
+    policies: _Asked | Iterable[_Asked] = "lru,opt",
     capacities: str | Iterable[int | str] | None = None,
     *,
     parameters: Mapping[str, Mapping[str, Iterable[float]]] | None = None,
