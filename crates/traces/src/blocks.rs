@@ -146,7 +146,7 @@ impl Decoder {
                 process.next_piece
             )));
         }
-        process.next_piece += 1;
+        process.next_piece = process.next_piece.wrapping_add(1);
         process.pid = pid;
         let mut all = std::mem::take(&mut process.rest);
         all.extend(words(body));
