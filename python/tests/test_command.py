@@ -89,6 +89,7 @@ def test_analyses_are_the_same(command: Command) -> None:
     [[theirs]] = printed(command("--json", "analyze", LACKEY, "--theta", "5000,90000", "--points", 3, "--service", 500))
     trace = warmset.Trace.read(LACKEY, clock="trace")
     ours = warmset.analyze(trace, [5000, 90_000], points=3, service=500)
+    assert trace.source == theirs.pop("trace")
     assert ours.to_dict() == theirs
     assert ours.needs.rows() == theirs["program"]["needs"]
     assert ours.regions.rows() == theirs["program"]["regions"]

@@ -83,11 +83,7 @@ impl Input {
         let show = |references: usize| bar.set_position(references as u64);
         let trace = traces::read(&mut source, &show).with_context(|| name.clone())?;
         bar.finish_and_clear();
-        let mut note = source.note;
-        note.end(&trace.about, Some(trace.pages()));
-        if !self.quiet {
-            say(&note);
-        }
+        let note = self.noted(source, Some(trace.pages()));
         if self.counted() != Counted::References && trace.time().is_none() {
             bail!("{name}: the trace has no times: leave out --clock trace");
         }
@@ -144,6 +140,21 @@ impl Input {
     /// Opens the trace; the window and the task have been cut out of it. At its end it says what was read.
     pub(crate) fn open(&self) -> Result<Box<dyn Source>> {
         Ok(Box::new(self.noting(!self.quiet)?))
+    }
+
+    /// The same, and [`Self::noted`] says what was read when it is at its end.
+    pub(crate) fn open_noting(&self) -> Result<Noting> {
+        self.noting(false)
+    }
+
+    /// What was read of a source that is at its end; it is also said.
+    pub(crate) fn noted(&self, source: Noting, pages: Option<usize>) -> ReadNote {
+        let mut note = source.note;
+        note.end(&source.source.about(), pages);
+        if !self.quiet {
+            say(&note);
+        }
+        note
     }
 
     fn noting(&self, says_it: bool) -> Result<Noting> {

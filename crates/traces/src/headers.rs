@@ -81,6 +81,12 @@ pub(crate) fn is_header(line: &[u8]) -> bool {
     names.iter().any(|name| unit_of(name).is_some())
 }
 
+/// Returns true if columns of keys have this name.
+pub(crate) fn is_name_of_keys(cell: &[u8]) -> bool {
+    let name = names(std::iter::once(cell));
+    KEY.contains(&name[0].as_str())
+}
+
 /// What a column of this name holds, if it tells what is used.
 fn unit_of(name: &str) -> Option<Unit> {
     let found = USED.iter().find(|(known, _)| known.contains(&name));

@@ -1,7 +1,7 @@
 //! Tables of text: a row is a reference, and its columns have roles.
 
 use crate::cells::Rows;
-use crate::headers::{Places, names, places, places_of_header};
+use crate::headers::{Places, is_name_of_keys, names, places, places_of_header};
 use crate::input::Input;
 use crate::numbers::{decimal, either};
 use crate::presets::Preset;
@@ -70,6 +70,13 @@ impl<'a> CsvRows<'a> {
     /// A table whose columns the user names.
     pub(crate) fn told(input: Input<'a>, roles: &Roles, reading: Reading) -> Result<Self, Error> {
         let mut rows = Self::by_roles(input, roles, "csv", reading)?;
+        let Table { places, width, .. } = &rows.table;
+        if *width > 0 && places.cells() > *width {
+            return Err(Error::Format(format!(
+                "column {} is asked for, and the first row has {width}",
+                places.cells()
+            )));
+        }
         if !roles.needs_header() {
             rows.pass_over_header()?;
         }
@@ -147,7 +154,9 @@ impl<'a> CsvRows<'a> {
         let is_name = |at: &usize| !cell(*at).is_empty() && either(cell(*at)).is_err();
         let is_header = !numbers.is_empty() && numbers.iter().all(is_name);
         let has_point = time.is_some_and(|(at, _)| nanoseconds(cell(at)).is_ok());
-        if is_header && !has_point {
+        // A key may be any text: only a name that such a column has elsewhere is one here.
+        let is_keys = numbers.is_empty() && is_name_of_keys(cell(*page));
+        if (is_header && !has_point) || is_keys {
             self.rows.next()?;
         }
         Ok(())

@@ -544,7 +544,16 @@ fn columns_are_named_by_the_user() {
         "{said}"
     );
     let said = told("page=2", "1\n").unwrap_err().to_string();
+    assert!(
+        said.contains("column 2 is asked for, and the first row has 1"),
+        "{said}"
+    );
+    let said = told("page=1,time=9", "1 2\n").unwrap_err().to_string();
+    assert!(said.contains("column 9 is asked for"), "{said}");
+    let said = told("page=2", "1 2\n3\n").unwrap_err().to_string();
     assert!(said.contains("a number is missing"), "{said}");
+    let all = told("key=2", "time,key\n1,a\n2,b\n").unwrap();
+    assert_eq!(all.page, [0, 1], "the name of such a column is no key");
 }
 
 #[test]

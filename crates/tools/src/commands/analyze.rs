@@ -12,6 +12,7 @@ use anyhow::{Context as _, Result};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use traces::ReadNote;
 use workingset::analysis::{Analysis, Wanted};
 use workingset::uses::Gatherer;
 use workingset::{About, Clock, Uses};
@@ -68,6 +69,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     let analyses = inputs
         .map(|input| analyzed(&input, &wanted))
         .collect::<Result<Vec<_>>>()?;
+    let (analyses, notes): (Vec<Analysis>, Vec<ReadNote>) = analyses.into_iter().unzip();
     if let Some(directory) = &args.pictures {
         pictures(directory, &analyses, args.replacing)?;
     }
@@ -76,7 +78,14 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         packed_file::write(path, |file| Ok(file.write_all(html.as_bytes())?))?;
     }
     match context.form {
-        Form::Json => json(out, &analyses)?,
+        Form::Json => {
+            let noted: Vec<Noted<'_>> = analyses
+                .iter()
+                .zip(&notes)
+                .map(|(analysis, trace)| Noted { analysis, trace })
+                .collect();
+            json(out, &noted)?;
+        }
         Form::Text => {
             for analysis in &analyses {
                 captions::summary(out, analysis)?;
@@ -89,15 +98,24 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     Ok(ExitCode::SUCCESS)
 }
 
-fn analyzed(input: &Input, wanted: &Wanted) -> Result<Analysis> {
+/// An analysis, and what was read for it.
+#[derive(Debug, serde::Serialize)]
+struct Noted<'a> {
+    #[serde(flatten)]
+    analysis: &'a Analysis,
+    trace: &'a ReadNote,
+}
+
+fn analyzed(input: &Input, wanted: &Wanted) -> Result<(Analysis, ReadNote)> {
     let name = input.name();
     // What goes wrong when it is opened names the trace itself.
-    let mut source = input.open()?;
-    let uses = gathered(&mut *source).with_context(|| name.clone())?;
+    let mut source = input.open_noting()?;
+    let uses = gathered(&mut source).with_context(|| name.clone())?;
+    let note = input.noted(source, Some(uses.pages()));
     let bar = progress::spinner(&format!("analyzing {name}"));
     let analysis = Analysis::of(&name, &uses, wanted).with_context(|| name.clone())?;
     bar.finish_and_clear();
-    Ok(analysis)
+    Ok((analysis, note))
 }
 
 /// Reads the trace; consecutive references to one page are joined.

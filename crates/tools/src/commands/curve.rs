@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         .iter()
         .map(|name| Choice::parse(name))
         .collect::<Result<Vec<_>, _>>()?;
-    let trace = args.input.load()?;
+    let (trace, note) = args.input.load_noted()?;
     let bar = progress::steps("curves", choices.len());
     let mut curves = Vec::new();
     for choice in &choices {
@@ -69,7 +69,8 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
                 let knees = curve.knees(args.service);
                 let line = serde_json::json!({ "policy": curve.policy, "time": curve.time, "references": trace.len(),
                     "distinct": trace.pages(), "sample": sample, "points": curve.points, "knees": knees,
-                    "seconds": seconds, "references_per_second": trace.len() as f64 / seconds.max(1e-9) });
+                    "seconds": seconds, "references_per_second": trace.len() as f64 / seconds.max(1e-9),
+                    "trace": note });
                 json_line(out, &line)?;
             }
             (_, true) => csv(out, curve)?,

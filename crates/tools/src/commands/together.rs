@@ -8,6 +8,7 @@ use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use traces::ReadNote;
 use workingset::Trace;
 use workingset::capacity;
 use workingset::engine::{Machine, Outcome, Process, run_managed};
@@ -81,14 +82,23 @@ struct Row {
     outcome: Outcome,
 }
 
+/// A row, and what was read.
+#[derive(Debug, Serialize)]
+struct Noted<'r> {
+    #[serde(flatten)]
+    row: &'r Row,
+    traces: &'r [ReadNote],
+}
+
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
     let inputs: Vec<Input> = std::iter::once(args.input.clone())
         .chain(args.with.iter().map(|path| args.input.of(path)))
         .collect();
     let traces = inputs
         .iter()
-        .map(Input::load)
-        .collect::<Result<Vec<Trace>>>()?;
+        .map(Input::load_noted)
+        .collect::<Result<Vec<(Trace, ReadNote)>>>()?;
+    let (traces, notes): (Vec<Trace>, Vec<ReadNote>) = traces.into_iter().unzip();
     for trace in &traces {
         demand_order(&trace.about, "together")?;
     }
@@ -131,7 +141,11 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     bar.finish_and_clear();
     if context.form == Form::Json {
         for row in &rows {
-            json_line(out, row)?;
+            let noted = Noted {
+                row,
+                traces: &notes,
+            };
+            json_line(out, &noted)?;
         }
     } else {
         table(out, &rows, footprint)?;

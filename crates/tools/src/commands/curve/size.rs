@@ -8,6 +8,7 @@ use report::{Axis, Chart, Mark, Part, Scale};
 use serde::Serialize;
 use std::io::Write;
 use std::process::ExitCode;
+use traces::ReadNote;
 use workingset::measure::series::{Pixel, Shape};
 use workingset::measure::{self, Series};
 
@@ -24,8 +25,16 @@ struct Line {
     pixels: Vec<Pixel>,
 }
 
+/// A line, and what was read.
+#[derive(Debug, Serialize)]
+struct Noted<'l> {
+    #[serde(flatten)]
+    line: &'l Line,
+    trace: &'l ReadNote,
+}
+
 pub(super) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
-    let trace = args.input.load()?;
+    let (trace, note) = args.input.load_noted()?;
     let timed = args.input.counted() != Counted::References;
     let mut lines: Vec<Line> = Vec::new();
     for theta in &args.theta {
@@ -62,7 +71,9 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         plot::draw(path, chart(&lines), table)?;
     }
     match (context.form, args.csv) {
-        (Form::Json, _) => lines.iter().try_for_each(|line| json_line(out, line))?,
+        (Form::Json, _) => lines
+            .iter()
+            .try_for_each(|line| json_line(out, &Noted { line, trace: &note }))?,
         (_, true) => csv(out, &lines)?,
         _ => table(out, &lines)?,
     }
