@@ -79,8 +79,8 @@ fn key(what: &What) -> Key {
 
 #[cfg(test)]
 mod tests {
+    use super::super::task::FORM;
     use super::*;
-    use crate::commands::sweep::task::FORM;
     use std::cell::Cell;
 
     fn task(sha256: &str, policy: &str) -> Task {
