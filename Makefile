@@ -226,6 +226,7 @@ kubernetes: deb
 bench: build
 	bench/cost.sh $(TARGET)/release/warmsetd 30
 	$(CARGO) bench --locked -p warmset-daemon --bench tick
+	$(CARGO) bench --locked -p warmset-traces --bench reading
 	bench/instructions.sh $(TARGET)/release
 	bench/simulator.sh $(TARGET)/release
 	bench/curves.sh
