@@ -1,7 +1,7 @@
 //! LRU's misses at every size of memory, from one pass: exact stack distances.
 //!
 //! A page's stack distance is the number of different pages used since its last use, itself included. It hits in every memory of
-//! that many pages and more. [`super::line`] has how it is counted.
+//! that many pages and more. `line.rs` has how it is counted.
 //!
 //! A long trace is cut in parts, one for each thread. A part cannot tell the distances of its first uses. So these go through the
 //! stack of the parts before it, in order, as if nothing else had been used: a page that the part has used before is then above
