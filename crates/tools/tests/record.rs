@@ -19,7 +19,12 @@ fn tool() -> Option<&'static Path> {
     let built = TOOL.get_or_init(|| {
         let directory = tempfile::tempdir().unwrap();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../valgrind/build");
-        let done = Command::new(script).arg(directory.path()).output().unwrap();
+        // By a path from where it is called, as `make build` has it.
+        let done = Command::new(script)
+            .arg(".")
+            .current_dir(directory.path())
+            .output()
+            .unwrap();
         let said = String::from_utf8_lossy(&done.stderr);
         match done.status.code() {
             Some(0) => {
