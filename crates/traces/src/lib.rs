@@ -32,6 +32,7 @@ mod mooncake;
 mod numbers;
 mod numpy;
 mod oracle;
+mod page_range;
 mod parquet_file;
 mod part;
 mod perf_mem;

@@ -4,6 +4,7 @@ use crate::cells::Rows;
 use crate::headers::{Places, is_name_of_keys, names, places, places_of_header};
 use crate::input::Input;
 use crate::numbers::{decimal, either};
+use crate::page_range::{LONGEST, count_of, on_disk, pages_of};
 use crate::presets::Preset;
 use crate::roles::{Roles, SECTOR, Unit, delimiter_of};
 use crate::values::{nanoseconds, opcode, time};
@@ -42,9 +43,6 @@ struct Table {
 pub const COLUMNS_USED: &str = "columns";
 /// The reader's note of columns that were not used.
 pub const COLUMNS_IGNORED: &str = "columns not used";
-
-/// The most pages of one row, 4 GiB of 4 KiB pages, and the most uses: a larger number is an error in the trace.
-pub(crate) const LONGEST: u64 = 1 << 20;
 
 impl<'a> CsvRows<'a> {
     /// A table with a header whose names tell the roles.
@@ -280,10 +278,11 @@ impl Table {
                 })?;
                 Ok(page..=page)
             }
-            Unit::Bytes => self.pages_of(either(text)?, bytes),
+            Unit::Bytes => pages_of(either(text)?, bytes.unwrap_or(1), self.reading.shift()),
             Unit::Sectors => {
                 let start = either(text)?.checked_mul(SECTOR);
-                self.pages_of(start.ok_or("an address above 2^64")?, bytes)
+                let start = start.ok_or("an address above 2^64")?;
+                pages_of(start, bytes.unwrap_or(1), self.reading.shift())
             }
         }
     }
@@ -299,14 +298,6 @@ impl Table {
         }
         self.keys.insert(key.into(), next);
         Ok(next)
-    }
-
-    /// The pages of so many bytes from an address on, of one byte where no size is told.
-    fn pages_of(&self, start: u64, size: Option<u64>) -> Result<RangeInclusive<u64>, String> {
-        let size = size.unwrap_or(1).max(1);
-        let last = start.checked_add(size - 1).ok_or("an address above 2^64")?;
-        let shift = self.reading.shift();
-        Ok(start >> shift..=last >> shift)
     }
 
     /// The time of a row, never before that of the row before.
@@ -353,22 +344,6 @@ impl Source for CsvRows<'_> {
     }
 }
 
-/// The same pages on a disk, whose number is in the upper 16 bits.
-pub(crate) fn on_disk(
-    pages: RangeInclusive<u64>,
-    disk: Option<u64>,
-) -> Result<RangeInclusive<u64>, String> {
-    let Some(disk) = disk else { return Ok(pages) };
-    if disk > u64::from(u16::MAX) {
-        return Err(format!("disk {disk} is above 65535"));
-    }
-    if *pages.end() >= 1 << 48 {
-        return Err("an address above 2^64".to_owned());
-    }
-    let space = disk << 48;
-    Ok(space | pages.start()..=space | pages.end())
-}
-
 fn first_delimiter(input: &mut Input<'_>) -> Result<u8, Error> {
     let head = input.peek()?;
     let mut lines = head.split(|byte| *byte == b'\n');
@@ -396,11 +371,7 @@ fn cell<'c>(cells: &[&'c [u8]], at: usize) -> &'c [u8] {
 ///
 /// Errors: so many that the trace must be damaged.
 fn references(pages: &RangeInclusive<u64>, times: u64) -> Result<usize, String> {
-    let count = (pages.end() - pages.start()).saturating_add(1);
-    if count > LONGEST {
-        return Err(format!("a reference of {count} pages is above 2^20"));
-    }
-    let count = count.saturating_mul(times);
+    let count = count_of(pages)?.saturating_mul(times);
     if count > LONGEST {
         return Err(format!("{times} uses in a row are above 2^20"));
     }

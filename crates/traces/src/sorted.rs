@@ -35,11 +35,7 @@ impl<'a> Sorted<'a> {
                     "the trace has no times to sort it by: leave out --unsorted sort".to_owned(),
                 ));
             }
-            all.page.extend(&batch.page);
-            all.time.extend(&batch.time);
-            all.op.extend(&batch.op);
-            all.task.extend(&batch.task);
-            all.size.extend(&batch.size);
+            all.append(&batch);
         }
         let count = u32::try_from(all.len()).map_err(|_| {
             Error::Format(

@@ -2,7 +2,7 @@
 
 use crate::input::Input;
 use crate::numbers::{decimal, either, hex, quoted, words};
-use crate::rows::{LONGEST, on_disk};
+use crate::page_range::{count_of, on_disk, pages_of};
 use crate::{BATCH, Error, Reading, Source};
 use std::collections::HashMap;
 use std::iter::repeat_n;
@@ -86,7 +86,7 @@ impl Lines<'_> {
         batch: &mut Batch,
     ) -> Result<usize, String> {
         let size = if self.split { size } else { 1 };
-        let pages = self.pages_of(address, size)?;
+        let pages = pages_of(address, size, self.shift)?;
         Ok(self.use_pages(pages, op, batch))
     }
 
@@ -101,11 +101,8 @@ impl Lines<'_> {
         op: Op,
         batch: &mut Batch,
     ) -> Result<usize, String> {
-        let pages = self.pages_of(start, size)?;
-        let count = (pages.end() - pages.start()).saturating_add(1);
-        if count > LONGEST {
-            return Err(format!("a request of {count} pages is above 2^20"));
-        }
+        let pages = pages_of(start, size, self.shift)?;
+        count_of(&pages)?;
         let next = self.disks.len() as u64;
         let number = match self.disks.get(disk) {
             Some(number) => *number,
@@ -113,12 +110,6 @@ impl Lines<'_> {
         };
         let pages = on_disk(pages, Some(number))?;
         Ok(self.use_pages(pages, op, batch))
-    }
-
-    fn pages_of(&self, start: u64, size: u64) -> Result<RangeInclusive<u64>, String> {
-        let last = start.checked_add(size.max(1) - 1);
-        let last = last.ok_or("an address above 2^64")?;
-        Ok(start >> self.shift..=last >> self.shift)
     }
 
     fn use_pages(&mut self, pages: RangeInclusive<u64>, op: Op, batch: &mut Batch) -> usize {

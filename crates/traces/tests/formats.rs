@@ -13,10 +13,7 @@ fn references(bytes: &[u8], name: &str, format: Option<Format>) -> Result<Batch,
     let mut all = Batch::default();
     let mut batch = Batch::default();
     while source.fill(&mut batch)? {
-        all.page.extend(&batch.page);
-        all.time.extend(&batch.time);
-        all.op.extend(&batch.op);
-        all.task.extend(&batch.task);
+        all.append(&batch);
     }
     Ok(all)
 }

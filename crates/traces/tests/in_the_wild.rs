@@ -12,11 +12,7 @@ fn read(bytes: &[u8], reading: Reading) -> Result<(Batch, About), Error> {
     let mut all = Batch::default();
     let mut batch = Batch::default();
     while source.fill(&mut batch)? {
-        all.page.extend(&batch.page);
-        all.time.extend(&batch.time);
-        all.op.extend(&batch.op);
-        all.task.extend(&batch.task);
-        all.size.extend(&batch.size);
+        all.append(&batch);
     }
     Ok((all, source.about()))
 }

@@ -158,6 +158,15 @@ impl Batch {
         self.page.is_empty()
     }
 
+    /// Appends all of another batch.
+    pub fn append(&mut self, other: &Self) {
+        self.page.extend(&other.page);
+        self.time.extend(&other.time);
+        self.op.extend(&other.op);
+        self.task.extend(&other.task);
+        self.size.extend(&other.size);
+    }
+
     /// Keeps the references for which `keep` is true, by place.
     pub fn retain(&mut self, keep: &[bool]) {
         fn column<T: Copy>(column: &mut Vec<T>, keep: &[bool]) {
