@@ -609,6 +609,8 @@ proptest! {
         let processes: Vec<Process> = speeds.iter().enumerate().map(|(index, (speed, size, deaf, exempt))| {
             let mut one = process(100 + index as u32, "any", *size / 2, *speed);
             one.deaf = *deaf;
+            // SIGKILL has room for two samples: one until it is sent, one until the process has exited.
+            one.dying = 1;
             one.candidate.oom_score_adj = if *exempt { -1000 } else { 0 };
             one
         }).collect();

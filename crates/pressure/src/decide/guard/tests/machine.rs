@@ -426,7 +426,9 @@ impl Machine {
                 } else {
                     process.dying
                 };
-                process.signalled = Some((signal, after));
+                // One that was about to exit for SIGTERM does so no later for SIGKILL.
+                let left = process.signalled.map_or(u32::MAX, |(_, left)| left);
+                process.signalled = Some((signal, after.min(left)));
             }
             let victims = &mut self.sample.scan.victims;
             victims.retain(|victim| victim.identity != identity);
