@@ -9,7 +9,7 @@
 //! Memory that is protected for a cgroup must be protected for every cgroup above it too. Those get the sum of what is
 //! below them and nothing more: the rest would go to whatever else lives there.
 //!
-//! Cost: three small files for each protected cgroup, every `PACE`. The search runs every `SEARCH`, and every
+//! Cost: three small files for each protected cgroup, every `PACE`, and three more while evicted pages are read again. The search runs every `SEARCH`, and every
 //! `PACE` while memory runs out, so that a session that begins then is protected too.
 
 pub mod directory;
@@ -59,6 +59,8 @@ pub(crate) struct Cgroups {
     /// Inodes of cgroups that are never throttled: our own, and those that refused a limit.
     never: Vec<u64>,
     read_at: Option<Duration>,
+    /// Refaults of file pages until then.
+    refaults: Option<u64>,
     searched_at: Option<Duration>,
     memory: Bytes,
     /// When the last sample was taken.
@@ -78,6 +80,7 @@ impl Cgroups {
             stuck: Vec::new(),
             never: own.iter().map(|directory| directory.inode).collect(),
             read_at: None,
+            refaults: None,
             searched_at: None,
             memory: Bytes::ZERO,
             at: Span::default(),
@@ -112,9 +115,20 @@ impl Cgroups {
         }
         if is_due(self.read_at, PACE, now) {
             self.read_at = Some(now);
-            self.protected.read(sample.at, log);
+            let waits = self.note_refaults(sample);
+            self.protected.read(sample.at, waits, log);
         }
         self.protected.tell(&mut sample.groups.protected, log);
+    }
+
+    /// Whether anything that was evicted has been read again since the last reading.
+    fn note_refaults(&mut self, sample: &Sample) -> bool {
+        let counters = &sample.counters;
+        let now = counters
+            .workingset_refault_file
+            .or(counters.workingset_refault);
+        let before = std::mem::replace(&mut self.refaults, now);
+        now > before
     }
 
     /// A cgroup without usage is not throttled by any decision.

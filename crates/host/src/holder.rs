@@ -4,7 +4,7 @@
 //! holds nothing but mappings, which the kernel takes back when it ends, and it ends when the guard does, however
 //! the guard ends: so nothing needs to be undone.
 //!
-//! As packaged, systemd starts it, with rights of its own, for whom connects to its socket. Elsewhere the guard starts
+//! As packaged, systemd starts it, with rights of its own, for a guard that connects to its socket. Elsewhere the guard starts
 //! it as a child. Both talk over one socket, and it ends with that.
 
 pub mod check;
@@ -41,7 +41,7 @@ const HOLDER: &str = "files held in memory";
 /// How the holder comes to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Start {
-    /// Its own unit is started for whom connects to this socket.
+    /// Its own unit is started for a guard that connects to this socket.
     Socket(PathBuf),
     /// As a child, from this program.
     Program(PathBuf),

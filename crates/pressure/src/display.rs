@@ -10,6 +10,7 @@ use crate::distress::{Considered, Extent, Verdict};
 use crate::event::Event;
 use crate::groups::Answer;
 use crate::knob::KnobSet;
+use crate::scan::UnitName;
 use std::fmt::{Display, Formatter, Result};
 
 impl Display for Phase {
@@ -297,11 +298,15 @@ impl Display for Reason {
             Self::Contributes {
                 since,
                 stalled,
+                unit,
                 holds,
-            } => write!(
-                f,
-                "all tasks stalled {stalled} of the last seconds, for {since} now, and it contributes most: it holds {holds}"
-            ),
+            } => {
+                write_stalled(f, *stalled, unit.as_ref())?;
+                write!(
+                    f,
+                    ", for {since} now, and it contributes most: it holds {holds}"
+                )
+            }
             Self::SigtermIgnored { asked, headroom } => write!(
                 f,
                 "SIGTERM was sent {asked} ago and it still runs; headroom is {headroom}"
@@ -494,13 +499,13 @@ impl Display for Notice {
             Self::Thrashing {
                 since,
                 stalled,
+                unit,
                 headroom,
                 largest,
             } => {
-                write!(
-                    f,
-                    "the machine thrashes: all tasks stalled {stalled} of the last seconds, for {since} now, and headroom in RAM is {headroom}"
-                )?;
+                f.write_str("the machine thrashes: ")?;
+                write_stalled(f, *stalled, unit.as_ref())?;
+                write!(f, ", for {since} now, and headroom in RAM is {headroom}")?;
                 match largest {
                     Some(name) => write!(f, "; {name} contributes most"),
                     None => Ok(()),
@@ -559,6 +564,21 @@ impl Display for Considered {
             Verdict::Behind => f.write_str(": not chosen"),
             Verdict::Exempt(exemption) => write!(f, ": exempt, {}", exemption.why()),
         }
+    }
+}
+
+/// The tasks that stalled, and for which share of the last seconds.
+fn write_stalled(
+    f: &mut Formatter<'_>,
+    stalled: units::Percent,
+    unit: Option<&UnitName>,
+) -> Result {
+    match unit {
+        Some(unit) => write!(
+            f,
+            "all tasks of {unit} stalled {stalled} of the last seconds"
+        ),
+        None => write!(f, "all tasks stalled {stalled} of the last seconds"),
     }
 }
 

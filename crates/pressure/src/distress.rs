@@ -44,6 +44,7 @@ pub(crate) use choice::{
 pub(crate) use severity::{Bounds, Part, Severity, is_tight, reserve, severity, thrashes, warns};
 
 use crate::config::{Guard, Share};
+use crate::protect::{Needs, StalledUnit};
 use crate::sample::Sample;
 use crate::scan::{Signal, Victim};
 use at_limit::AtLimits;
@@ -122,6 +123,12 @@ pub struct Distress {
     /// When the machine last thrashed.
     #[serde(default)]
     pub(crate) thrashed: Option<Span>,
+    /// When the kernel last reclaimed for the whole machine.
+    #[serde(default)]
+    reclaimed: Option<Span>,
+    /// The protected cgroup that waited with all of its tasks then; `None` if only the whole machine did.
+    #[serde(default)]
+    pub(crate) stalled_unit: Option<StalledUnit>,
     /// When there was last reason to scan processes.
     pub(crate) alerted: Option<Span>,
     /// When a process was last about to fill memory, swap or not.
@@ -159,9 +166,15 @@ impl Distress {
         self.stall_limit = config.stall_limit;
     }
 
-    /// Takes a sample in, and whether the kernel OOM-killed a process since the one before. Allocates
-    /// nothing.
-    pub(crate) fn push(&mut self, sample: &Sample, page_size: Bytes, is_oom_killed: bool) {
+    /// Takes a sample in, whether the kernel OOM-killed a process since the one before, and what protected
+    /// cgroups need. Allocates nothing.
+    pub(crate) fn push(
+        &mut self,
+        sample: &Sample,
+        page_size: Bytes,
+        is_oom_killed: bool,
+        needs: &Needs,
+    ) {
         self.growths.push(&sample.scan);
         self.at_limits.push(&sample.groups.throttled, sample.at);
         self.ended.push(&sample.scan.victims, sample.at);
@@ -176,7 +189,9 @@ impl Distress {
         self.push_point(point, sample);
         self.outlook = self.look(sample, page_size);
         self.note_warning(sample.at);
-        self.note_thrash(sample, page_size);
+        let again = self.read_again(page_size);
+        let stalled_unit = needs.most_stalled(&sample.groups.protected, again);
+        self.note_thrash(sample, page_size, stalled_unit);
         let is_due = self
             .outlook
             .is_some_and(|outlook| is_time_for_sigterm(&outlook, &self.bounds));
@@ -288,6 +303,18 @@ impl Distress {
         let (older, newest) = self.back(LONG)?;
         let count = newest.refaults?.checked_sub(older.refaults?)?;
         Some((count as f64 / newest.after(older).as_secs_f64()) as u64)
+    }
+
+    /// Share of what disks have read in the last seconds that had been evicted. Zero where that is unknown.
+    fn read_again(&self, page_size: Bytes) -> Percent {
+        let share = || {
+            let (older, newest) = self.back(2 * LONG)?;
+            let read = newest.read?.less(older.read?);
+            let refaults = newest.refaults?.checked_sub(older.refaults?)?;
+            let again = page_size.scaled(refaults, 1);
+            Percent::ratio(again.get(), read.get())
+        };
+        share().unwrap_or_default().min(Percent::WHOLE)
     }
 
     /// How fast headroom fell: the more of both windows.

@@ -7,7 +7,7 @@
 use crate::scan::UnitName;
 use serde::{Deserialize, Serialize};
 use std::fmt::{Display, Formatter, Result};
-use units::{Bytes, Span};
+use units::{Bytes, Micros, Span};
 
 /// Protected cgroups at once, at most. Each is read every few seconds and costs a few file reads.
 pub const MAX_PROTECTED: usize = 8;
@@ -80,6 +80,10 @@ pub struct Protected {
     /// What the guard last wrote. `None` if it wrote nothing, put the old value back, or another program
     /// has set it since.
     pub ours: Option<Bytes>,
+    /// How long it has waited. `None` while nothing that was evicted is read again, or where the kernel
+    /// does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Waiting>,
     /// Its memory in swap; `None` where the kernel does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "away")]
@@ -89,6 +93,17 @@ pub struct Protected {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "away_before")]
     pub swapped_before: Option<Bytes>,
+}
+
+/// How long all tasks of a unit have waited, since it was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// For memory: `full` of `memory.pressure`.
+    pub memory: Micros,
+    /// For disks: `full` of `io.pressure`.
+    pub disks: Micros,
+    /// How often it, or a cgroup below it, met a limit of its own: `high` and `max` of `memory.events`.
+    pub limited: u64,
 }
 
 /// A unit that may not take more.

@@ -235,8 +235,9 @@ impl History {
         }
         self.trends(sample);
         let is_oom_killed = self.latest.oom_kills > 0;
-        self.distress.push(sample, self.page_size, is_oom_killed);
         self.needs.push(&sample.groups.protected);
+        self.distress
+            .push(sample, self.page_size, is_oom_killed, &self.needs);
         if let Some(classic) = &mut self.classic {
             classic.push(sample);
         }

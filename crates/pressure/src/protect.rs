@@ -18,7 +18,7 @@ mod warm;
 
 pub use act::{Act, FileId, Why};
 pub use learn::{Event, EventKind, Hot, Learner, STRIDE};
-pub(crate) use needs::{Need, Needs};
+pub(crate) use needs::{Need, Needs, StalledUnit};
 pub use ranges::Ranges;
 pub use stalls::OrderStalls;
 pub(crate) use warm::SOON;

@@ -112,6 +112,7 @@ fn no_user_is_told_the_names_of_processes_while_memory_is_short() {
     let thrashing = Notice::Thrashing {
         since: Span::secs(5),
         stalled: Percent::new(60),
+        unit: None,
         headroom: Bytes::mib(9),
         largest: Some(name),
     };

@@ -3,7 +3,7 @@
 use super::directory::Directory;
 use super::find::{is_leaf, is_recursive};
 use super::limited::{Limited, tell};
-use super::usage::{Usage, amount};
+use super::usage::{Usage, amount, waiting};
 use crate::error::Error;
 use crate::parse::process::printable;
 use crate::undo::limit::Kind;
@@ -109,6 +109,7 @@ impl ProtectedCgroups {
             floor: found,
             found,
             ours: None,
+            waiting: None,
             swapped: None,
             swapped_before: None,
         };
@@ -131,11 +132,11 @@ impl ProtectedCgroups {
         }
     }
 
-    /// Reads all of them; one that is gone is dismissed.
-    pub(super) fn read(&mut self, at: Span, log: &mut UndoLog) {
+    /// Reads all of them, and if `waits` how long each has waited; one that is gone is dismissed.
+    pub(super) fn read(&mut self, at: Span, waits: bool, log: &mut UndoLog) {
         let mut gone = Vec::new();
         for one in &mut self.all {
-            if one.read(at).is_none() {
+            if one.read(at, waits).is_none() {
                 gone.push(one.told.id);
             }
         }
@@ -324,8 +325,10 @@ impl ProtectedCgroups {
 
 impl ProtectedCgroup {
     /// Reads it; `None` if the cgroup is gone.
-    fn read(&mut self, at: Span) -> Option<()> {
-        let usage = Usage::of(&self.limited.directory.file)?;
+    fn read(&mut self, at: Span, waits: bool) -> Option<()> {
+        let directory = &self.limited.directory.file;
+        let usage = Usage::of(directory)?;
+        self.told.waiting = if waits { waiting(directory) } else { None };
         let pages = usage.refaulted.unwrap_or(0);
         let page_size = rustix::param::page_size() as u64;
         self.told.used = usage.used;

@@ -2,10 +2,12 @@ mod freezing;
 
 use super::*;
 use crate::undo::{Places, boot_id, restore};
+use pressure::groups::Waiting;
 use pressure::scan::UnitName;
 use pressure::scan::{Candidate, Group, Identity, Mark, Name, Place, ProcessScan};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use units::Micros;
 
 const SSH: &str = "system.slice/ssh.service";
 const DESKTOP: &str = "user.slice/user-1000.slice/user@1000.service/session.slice";
@@ -155,7 +157,15 @@ fn make(root: &Path, path: &str) {
             ("memory.current", "41943040"),
             ("cgroup.freeze", "0"),
             ("cgroup.events", "populated 1\nfrozen 0"),
-            ("memory.events", "low 0\nhigh 7\nmax 0\n"),
+            ("memory.events", "low 0\nhigh 7\nmax 2\n"),
+            (
+                "memory.pressure",
+                "some avg10=0.00 avg60=0.00 avg300=0.00 total=9000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=5000",
+            ),
+            (
+                "io.pressure",
+                "some avg10=0.00 avg60=0.00 avg300=0.00 total=9000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=6000",
+            ),
             (
                 "memory.stat",
                 "anon 1\nactive_anon 1048576\nactive_file 2097152\nworkingset_refault_file 256\n",
@@ -176,6 +186,28 @@ fn protected(units: &[&str]) -> Bench {
     );
     bench.look(100);
     bench
+}
+
+#[test]
+fn how_long_a_protected_cgroup_waits_is_read_while_pages_are_read_again() {
+    let mut bench = protected(&["ssh.service"]);
+    let waits = |bench: &Bench| bench.sample.groups.protected[0].waiting;
+    bench.sample.counters.workingset_refault_file = Some(7);
+    bench.look(106);
+    bench.look(112);
+    assert_eq!(waits(&bench), None, "nothing was");
+    bench.sample.counters.workingset_refault_file = Some(8);
+    bench.look(118);
+    let waiting = Waiting {
+        memory: Micros::new(5000),
+        disks: Micros::new(6000),
+        limited: 9,
+    };
+    assert_eq!(waits(&bench), Some(waiting));
+    fs::remove_file(bench.file(SSH, "io.pressure")).unwrap();
+    bench.sample.counters.workingset_refault_file = Some(9);
+    bench.look(124);
+    assert_eq!(waits(&bench), None, "a kernel without PSI");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! What a control group has of memory, by its own files.
 
 use crate::parse::lines::number;
+use crate::parse::pressure;
+use ::pressure::groups::Waiting;
 use rustix::fd::AsFd;
 use rustix::fs::{Mode, OFlags};
 use std::io::Read;
@@ -27,12 +29,7 @@ impl Usage {
     pub fn of(directory: impl AsFd) -> Option<Self> {
         let used = amount(&directory, "memory.current")?;
         let stat = text(&directory, "memory.stat")?;
-        let value = |name: &&[u8]| {
-            let line = stat
-                .split(|byte| *byte == b'\n')
-                .find_map(|line| line.strip_prefix(*name)?.strip_prefix(b" "));
-            line.and_then(|rest| number(rest.trim_ascii()))
-        };
+        let value = |name: &&[u8]| field(&stat, name);
         let active = [&b"active_anon"[..], b"active_file"]
             .iter()
             .filter_map(value)
@@ -51,6 +48,25 @@ impl Usage {
             swapped: amount(&directory, "memory.swap.current"),
         })
     }
+}
+
+/// How long a group has waited; `None` where it is not told.
+pub fn waiting(directory: impl AsFd) -> Option<Waiting> {
+    let full = |name| pressure::parse(&text(&directory, name)?).ok()?.full_total;
+    let events = text(&directory, "memory.events")?;
+    Some(Waiting {
+        memory: full("memory.pressure")?,
+        disks: full("io.pressure")?,
+        limited: field(&events, b"high")?.saturating_add(field(&events, b"max")?),
+    })
+}
+
+/// The number in the line of this name.
+fn field(text: &[u8], name: &[u8]) -> Option<u64> {
+    let line = text
+        .split(|byte| *byte == b'\n')
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(b" "));
+    number(line?.trim_ascii())
 }
 
 /// The one number of a file; `None` if there is no such file, or no number in it.

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// The beginning of `/etc/subuid` that is read: some 30,000 users. A longer file is cut, and who is behind that is not known.
+/// The beginning of `/etc/subuid` that is read: some 30,000 users. A longer file is cut, and users behind that are not known.
 const LONGEST: u64 = 1 << 20;
 
 /// Ranges begin no lower: below are root, services and the users of the machine, each of whom is nobody else, whatever a line

@@ -47,8 +47,8 @@ pub struct Guard {
     /// With no headroom and nearly all time lost for so long, the largest is killed although no process grows.
     #[serde(with = "text")]
     pub hopeless_after: Span,
-    /// All tasks stall for memory more than this share of the time, and headroom in RAM is used up: the machine
-    /// thrashes, whether or not a process grows.
+    /// All tasks, or all of a protected unit, stall for memory more than this share of the time, and headroom
+    /// in RAM is used up: the machine thrashes, whether or not a process grows.
     #[serde(with = "text")]
     pub stall_limit: Percent,
     /// The largest contributor is sent SIGTERM when the machine has thrashed for so long. 0 s: never.

@@ -3,7 +3,7 @@
 use crate::distress::Considered;
 use crate::event::Event;
 use crate::knob::{Knob, KnobSet};
-use crate::scan::{Identity, Name, PathName};
+use crate::scan::{Identity, Name, PathName, UnitName};
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Percent, Rate, Span};
 
@@ -125,12 +125,15 @@ pub enum Notice {
         /// How fast it grows.
         growth: Rate,
     },
-    /// All tasks stall for memory, whether or not a process grows.
+    /// All tasks stall for memory, or all of a protected unit, whether or not a process grows.
     Thrashing {
         /// For how long.
         since: Span,
-        /// Share of the last seconds in which all tasks stalled.
+        /// Share of the last seconds in which they stalled.
         stalled: Percent,
+        /// The protected unit; `None` for the whole machine.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unit: Option<UnitName>,
         /// Headroom that is left in RAM.
         #[serde(rename = "room")]
         headroom: Bytes,

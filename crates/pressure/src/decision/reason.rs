@@ -3,7 +3,7 @@
 use crate::event::Event;
 use crate::groups::Answer;
 use crate::protect::Why;
-use crate::scan::Ancestor;
+use crate::scan::{Ancestor, UnitName};
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Percent, Rate, Span};
 
@@ -217,12 +217,15 @@ pub enum Reason {
         /// Headroom that is left for them.
         headroom: Bytes,
     },
-    /// All tasks stall for memory, and it contributes most.
+    /// All tasks stall for memory, or all of a protected unit, and it contributes most.
     Contributes {
         /// For how long.
         since: Span,
-        /// Share of the last seconds in which all tasks stalled.
+        /// Share of the last seconds in which they stalled.
         stalled: Percent,
+        /// The protected unit; `None` for the whole machine.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unit: Option<UnitName>,
         /// What it holds.
         holds: Bytes,
     },

@@ -156,6 +156,7 @@ fn reasons() -> Vec<Reason> {
         Reason::Contributes {
             since: Span::secs(20),
             stalled: Percent::new(55),
+            unit: UnitName::from("session.slice").ok(),
             holds: Bytes::mib(900),
         },
         Reason::Again {
@@ -300,6 +301,7 @@ fn notices() -> Vec<Notice> {
             Notice::Thrashing {
                 since: Span::secs(12),
                 stalled: Percent::new(55),
+                unit: UnitName::from("session.slice").ok(),
                 headroom: Bytes::mib(120),
                 largest: Some(name("hog")),
             },
@@ -405,7 +407,7 @@ fn every_reason_is_a_sentence_with_its_numbers() {
         only 40 MiB of headroom left: min_ttl_ms restored, so that the kernel does not OOM-kill
         only 35 MiB of headroom left, and the gap holds a part of it
         it and 39 like it grow by 800 MiB/s together, of 810 MiB/s in all; headroom is 900 MiB, used up in 1.1 s
-        all tasks stalled 55 % of the last seconds, for 20 s now, and it contributes most: it holds 900 MiB
+        all tasks of session.slice stalled 55 % of the last seconds, for 20 s now, and it contributes most: it holds 900 MiB
         24 like it were started again within 9 s of the end of all of them, and grow by 80 MiB/s together; sh (4711) starts them; headroom is 30 MiB
     "#]]
     .assert_eq(&lines(reasons()));
@@ -435,7 +437,7 @@ fn every_notice_is_a_sentence_with_its_numbers() {
         demand calls for a gap of 900 MiB; the budget allows 256 MiB
         tmpfs and shared memory hold 10.3 GiB and grow by 512 MiB/s; no kill frees the files of a tmpfs: the fullest is /dev/shm, and cp writes to it
         the kernel's own memory (slab, stacks) is 4.3 GiB and grows by 200 MiB/s: no kill frees it; slabtop(1) names what holds it
-        the machine thrashes: all tasks stalled 55 % of the last seconds, for 12 s now, and headroom in RAM is 120 MiB; hog contributes most
+        the machine thrashes: all tasks of session.slice stalled 55 % of the last seconds, for 12 s now, and headroom in RAM is 120 MiB; hog contributes most
         rule runaway proposes SIGTERM to hog (4711): not now, rule throttles comes first
     "#]]
     .assert_eq(&lines(notices()));

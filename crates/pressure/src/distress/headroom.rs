@@ -19,7 +19,7 @@ const BUSY_CACHE: Percent = Percent::new(4);
 /// Most that `cache-least` means: more than the code and files of any desktop that are always in use.
 const MOST_LEAST_CACHE: Bytes = Bytes::mib(2048);
 /// Most that `cache-most` means: a larger cache that is in use shows by its refaults, which cost time.
-const MOST_CACHE: Bytes = Bytes::mib(16 * 1024);
+pub(super) const MOST_CACHE: Bytes = Bytes::mib(16 * 1024);
 /// With less than so many quarters of managed memory, `MemTotal` is of a container and not of the machine.
 const LEAST_OF_ALL: u64 = 3;
 /// Dirty pages that the disk writes within this time count as headroom: about the time in which memory
@@ -48,6 +48,9 @@ pub(crate) struct Point {
     /// Written to disks since boot.
     #[serde(default)]
     pub(crate) written: Option<Bytes>,
+    /// Read from disks since boot.
+    #[serde(default)]
+    pub(crate) read: Option<Bytes>,
     /// Scanned by reclaim of the whole machine since boot; reclaim of one cgroup is not in it.
     #[serde(default)]
     pub(crate) scanned: Option<u64>,
@@ -77,6 +80,7 @@ impl Point {
             kernel: kernels_own(sample),
             huge: memory.hugetlb.unwrap_or_default(),
             written: counters.pgpgout.map(Bytes::kib),
+            read: counters.pgpgin.map(Bytes::kib),
             scanned: scanned(sample),
             swapped,
             headroom: None,

@@ -99,7 +99,7 @@ impl Outlook {
         poorer
     }
 
-    fn less(&self, amount: Bytes) -> Self {
+    pub(super) fn less(&self, amount: Bytes) -> Self {
         let mut poorer = *self;
         poorer.headroom = self.headroom.less(amount);
         poorer.left = poorer.time_left();

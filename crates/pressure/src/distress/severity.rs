@@ -173,9 +173,9 @@ pub(crate) fn is_tight(outlook: &Outlook) -> bool {
     outlook.expected_headroom() <= ALERT_HEADROOM.of(outlook.managed)
 }
 
-/// Whether hardly any headroom is left in RAM, whatever is left in swap.
-pub(crate) fn is_tight_in_ram(outlook: &Outlook) -> bool {
-    outlook.headroom_in_ram() <= ALERT_HEADROOM.of(outlook.managed)
+/// Whether hardly any headroom is left in RAM, whatever is left in swap: up to so many times what alerts.
+pub(crate) fn is_tight_in_ram(outlook: &Outlook, times: u64) -> bool {
+    outlook.headroom_in_ram() <= ALERT_HEADROOM.of(outlook.managed).scaled(times, 1)
 }
 
 /// Whether the growing process makes the machine thrash already, with swap left to fill.

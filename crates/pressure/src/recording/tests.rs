@@ -406,6 +406,7 @@ fn groups_are_written_when_they_change_and_stand_until_then() {
         floor: Bytes::ZERO,
         found: Bytes::ZERO,
         ours: None,
+        waiting: None,
         swapped: Some(Bytes::mib(2)),
         swapped_before: None,
     };

@@ -255,7 +255,9 @@ fn make_cgroup(name: &str, limit: u64) -> Result<()> {
     let top = Path::new("/sys/fs/cgroup");
     let group = top.join(name);
     fs::create_dir_all(&group)?;
-    for above in Path::new(name).ancestors().skip(1) {
+    let above: Vec<&Path> = Path::new(name).ancestors().skip(1).collect();
+    // A cgroup can hand on only the controllers that it has been given.
+    for above in above.into_iter().rev() {
         let controllers = top.join(above).join("cgroup.subtree_control");
         put(&controllers.to_string_lossy(), "+memory +pids")?;
     }

@@ -11,6 +11,19 @@ pub(crate) fn pseudo(kind: &str, place: &str) -> Result<()> {
         .with_context(|| format!("cannot mount {kind} at {place}"))
 }
 
+/// Mounts the control groups as systemd does: what is kept for a cgroup is kept for all below it.
+fn cgroups() -> Result<()> {
+    let options = Some(c"memory_recursiveprot");
+    mount(
+        "cgroup2",
+        "/sys/fs/cgroup",
+        "cgroup2",
+        MountFlags::empty(),
+        options,
+    )
+    .context("cannot mount cgroup2 at /sys/fs/cgroup")
+}
+
 /// Mounts all that the control and the workers use.
 pub(crate) fn all() -> Result<()> {
     pseudo("sysfs", "/sys")?;
@@ -18,7 +31,7 @@ pub(crate) fn all() -> Result<()> {
     let _ = pseudo("tracefs", "/sys/kernel/tracing");
     pseudo("tmpfs", "/run")?;
     pseudo("tmpfs", "/tmp")?;
-    pseudo("cgroup2", "/sys/fs/cgroup")?;
+    cgroups()?;
     for place in ["/run/out", "/run/arm", "/dev/shm", "/dev/pts"] {
         fs::create_dir_all(place)?;
     }

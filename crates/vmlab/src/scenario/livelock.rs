@@ -2,6 +2,7 @@
 //! code to take from a program that needs it at once, and what is left of memory is filled as slowly as the disk reads.
 //!
 //! No kernel calls that out of memory, because each look at its lists reclaims something. le9uo promises to end it at once.
+//! Each program is in the unit that it has on a desktop under systemd.
 
 use super::{Circumstances, Data, Load, Scenario, code, people, probes};
 use crate::plan::{Role, Size, When};
@@ -64,6 +65,26 @@ pub(super) const LIVELOCK: Scenario = Scenario {
     arms: "none,earlyoom,nohang,warmset,protect",
 };
 
+/// The unit of a role, as on a desktop under systemd; `None` for what only measures.
+fn unit(role: &str) -> Option<&'static str> {
+    match role {
+        "window" => {
+            Some("user.slice/user-1000.slice/user@1000.service/session.slice/shell.service")
+        }
+        "hog" => Some("user.slice/user-1000.slice/user@1000.service/app.slice/app-browse.scope"),
+        "prompt" => Some("user.slice/user-1000.slice/session-2.scope"),
+        "login" => Some("system.slice/ssh.service"),
+        _ => None,
+    }
+}
+
+fn in_its_unit(role: Role) -> Role {
+    match unit(&role.name) {
+        Some(unit) => role.within(unit, u64::MAX),
+        None => role,
+    }
+}
+
 fn load(at: &Circumstances<'_>) -> Load {
     // All of memory within half a minute, as long as its code is there.
     let pace = (at.memory_mib * 1024 / 30).to_string();
@@ -78,7 +99,7 @@ fn load(at: &Circumstances<'_>) -> Load {
     roles.extend(people(at.memory_mib));
     let code = code((at.memory_mib / 4).min(CODE_MIB));
     Load {
-        roles,
+        roles: roles.into_iter().map(in_its_unit).collect(),
         data: Data::Files(vec![code], Bytes::mib(16)),
         throttle: HARD_DISK,
         thp: None,

@@ -72,7 +72,7 @@ pub(super) fn files(draft: &mut Draft, sources: &[Source]) {
     }
     draft.stall("DefaultMemoryPressureLimit", limit, duration);
     draft.note(
-        "its limit is of each group that asks for it (ManagedOOMMemoryPressure=kill), stall-limit is of the whole machine",
+        "its limit is of each group that asks for it (ManagedOOMMemoryPressure=kill), stall-limit is of the whole machine and of protected units",
     );
     draft.note("ManagedOOMPreference= of units is honoured as it is");
 }
@@ -117,7 +117,7 @@ fn of_unit(draft: &mut Draft, source: &Source, setting: &Setting) {
             if !is_default {
                 draft.leave_out(
                     shown,
-                    "the pressure of one group kills nothing here; stall-limit and stall-for are of the machine",
+                    "the pressure of one group kills nothing in it here; stall-limit and stall-for are of the machine and of protected units",
                 );
             }
         }

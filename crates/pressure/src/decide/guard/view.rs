@@ -9,7 +9,7 @@ use crate::distress::{
 use crate::groups::{CgroupAction, Frozen, MAX_FROZEN, MAX_THROTTLED, Throttled};
 use crate::history::History;
 use crate::sample::Sample;
-use crate::scan::{Candidate, Group, Signal, Victim};
+use crate::scan::{Candidate, Group, Signal, UnitName, Victim};
 use std::time::Duration;
 use units::{Bytes, Percent, Rate, Span};
 
@@ -42,11 +42,14 @@ pub(super) struct View<'a> {
     pub(super) largest: Choice,
 }
 
-/// All tasks stall for memory, and hardly any headroom is left in RAM.
+/// All tasks stall for memory, or all of a protected unit, and memory is what they lack.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Thrash {
     pub(super) since: Span,
+    /// Share of the last seconds in which they did.
     pub(super) stalled: Percent,
+    /// The unit; `None` for the whole machine.
+    pub(super) unit: Option<UnitName>,
 }
 
 impl<'a> View<'a> {
@@ -156,9 +159,12 @@ impl<'a> View<'a> {
         if distress.thrashed != Some(self.sample.at) {
             return None;
         }
+        let unit = distress.stalled_unit;
+        let stalled = unit.map(|one| one.stalled).or(self.outlook.stalled)?;
         Some(Thrash {
             since: Span::new(self.since(since)),
-            stalled: self.outlook.stalled?,
+            stalled,
+            unit: unit.map(|one| one.unit),
         })
     }
 

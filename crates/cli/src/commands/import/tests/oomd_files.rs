@@ -15,7 +15,7 @@ fn systemd_oomd_is_translated_by_its_own_defaults() {
         stall-limit = "60 %"
         stall-for = "30 s"
         -- stall-limit and stall-for are systemd-oomd's defaults, 60 % and 30 s
-        -- its limit is of each group that asks for it (ManagedOOMMemoryPressure=kill), stall-limit is of the whole machine
+        -- its limit is of each group that asks for it (ManagedOOMMemoryPressure=kill), stall-limit is of the whole machine and of protected units
         -- ManagedOOMPreference= of units is honoured as it is
         -- stop systemd-oomd before warmsetd guards: beside another guard it kills nothing
     "##]],
@@ -35,7 +35,7 @@ fn systemd_oomd_is_translated_by_its_own_defaults() {
         -- left out: SwapUsedLimit=80%: free swap counts as headroom here, with its own cost; there is no threshold for it alone
         -- left out: PrekillHookTimeoutSec=3: no hook is waited for before a kill; users are asked instead (ask-for)
         -- left out: New=1: systemd-oomd has no such key that is known here
-        -- its limit is of each group that asks for it (ManagedOOMMemoryPressure=kill), stall-limit is of the whole machine
+        -- its limit is of each group that asks for it (ManagedOOMMemoryPressure=kill), stall-limit is of the whole machine and of protected units
         -- ManagedOOMPreference= of units is honoured as it is
         -- stop systemd-oomd before warmsetd guards: beside another guard it kills nothing
     "##]],
@@ -74,12 +74,12 @@ fn what_units_ask_of_systemd_oomd_is_named() {
             stall-limit = "60 %"
             stall-for = "30 s"
             -- left out: ManagedOOMSwap=kill: free swap counts as headroom here, with its own cost; nothing is killed for swap alone
-            -- left out: ManagedOOMMemoryPressureLimit=50%: the pressure of one group kills nothing here; stall-limit and stall-for are of the machine
+            -- left out: ManagedOOMMemoryPressureLimit=50%: the pressure of one group kills nothing in it here; stall-limit and stall-for are of the machine and of protected units
             -- left out: OOMRules=hog: rules for single units have no counterpart; name the unit in guard.prefer
             -- left out: ManagedOOMMemoryPressureLimitPercent=40%: systemd has no such setting that is known here
             -- ManagedOOMMemoryPressure=kill: here the pressure of the whole machine is looked at
             -- stall-limit and stall-for are systemd-oomd's defaults, 60 % and 30 s
-            -- its limit is of each group that asks for it (ManagedOOMMemoryPressure=kill), stall-limit is of the whole machine
+            -- its limit is of each group that asks for it (ManagedOOMMemoryPressure=kill), stall-limit is of the whole machine and of protected units
             -- ManagedOOMPreference= of units is honoured as it is
             -- stop systemd-oomd before warmsetd guards: beside another guard it kills nothing
         "##]],

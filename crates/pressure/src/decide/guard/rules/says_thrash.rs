@@ -26,6 +26,7 @@ pub(in crate::decide::guard) fn propose(view: &View<'_>) -> Proposal {
     Proposal::Tell(Notice::Thrashing {
         since: thrash.since,
         stalled: thrash.stalled,
+        unit: thrash.unit,
         headroom: view.outlook.headroom_in_ram(),
         largest: pick.map(|pick| pick.candidate.name),
     })

@@ -1,7 +1,8 @@
 //! The machine thrashes, whether or not a process grows: the largest contributor is throttled, and gets
 //! SIGTERM if that does not help.
 //!
-//! - Law: all tasks have stalled for `stall-limit` of the time, and hardly any headroom is left in RAM.
+//! - Law: all tasks, or all of a protected unit, have stalled for `stall-limit` of the time, and hardly any
+//!   headroom is left in RAM.
 //!   The contributor is what grows, if something does, and else what holds the most. Throttled to 7/8 of
 //!   its memory after [`THROTTLE_AFTER`]; SIGTERM after `stall-for`.
 //! - Never by the pressure of one cgroup at its own limit: the rest of the machine has headroom then.
@@ -32,6 +33,7 @@ pub(in crate::decide::guard) fn propose(view: &View<'_>) -> Proposal {
     let why = Reason::Contributes {
         since: thrash.since,
         stalled: thrash.stalled,
+        unit: thrash.unit,
         holds: pick.size(),
     };
     if is_due(view, &thrash) {

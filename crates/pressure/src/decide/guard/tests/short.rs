@@ -3,9 +3,9 @@
 use super::machine::{Machine, PAGE, Process, in_unit, process};
 use crate::decision::{Arbitration, Notice, Proposed, Rule};
 use crate::distress::{HeadroomTerms, headroom_of};
-use crate::groups::{CgroupAction, Throttled};
+use crate::groups::{CgroupAction, Protected, Throttled, Waiting};
 use crate::sample::{Pool, PoolAmounts, Sample, Zone, ZoneAmounts};
-use crate::scan::{Group, Mark, Place, Signal};
+use crate::scan::{Group, Mark, Place, Signal, UnitName};
 use units::{Bytes, Micros, Pages, Rate, Span};
 
 /// The same process in a unit of its own.
@@ -120,6 +120,116 @@ fn the_largest_contributor_with_a_unit_is_throttled_first_and_stays_so() {
         "and not undone"
     );
     assert_eq!(machine.signals, []);
+}
+
+/// How a desktop waits, in thousandths of the time, and how many of 100 pages that disks read were evicted.
+#[derive(Debug, Clone, Copy, Default)]
+struct Stands {
+    for_memory: u64,
+    for_disks: u64,
+    evicted: u64,
+}
+
+/// The desktop as it is read every five seconds, in a machine of which all tasks never stall for more than a
+/// quarter of the time. Disks read 100 pages a tick.
+fn desktop_stands(machine: &mut Machine, stands: Stands, for_seconds: u64) {
+    if machine.sample.groups.protected.is_empty() {
+        machine.sample.groups.protected.push(desktop());
+    }
+    for tick in 1..=for_seconds * 10 {
+        let sample = &mut machine.sample;
+        let counters = &mut sample.counters;
+        counters.pgpgin = Some(counters.pgpgin.unwrap_or_default() + 400);
+        let before = counters.workingset_refault_file.unwrap_or_default();
+        counters.workingset_refault_file = Some(before + stands.evicted);
+        if tick % 50 == 0 {
+            let desktop = &mut sample.groups.protected[0];
+            desktop.at = sample.at;
+            desktop.refaulted += Bytes::kib(4 * 50 * stands.evicted);
+            let waiting = desktop.waiting.as_mut().unwrap();
+            waiting.memory = Micros::new(waiting.memory.get() + stands.for_memory * 5000);
+            waiting.disks = Micros::new(waiting.disks.get() + stands.for_disks * 5000);
+        }
+        stall(machine, 250);
+    }
+}
+
+fn desktop() -> Protected {
+    Protected {
+        id: 5,
+        unit: UnitName::from("session.slice").unwrap(),
+        at: Span::default(),
+        used: Bytes::mib(50),
+        warm: Bytes::mib(50),
+        refaulted: Bytes::ZERO,
+        floor: Bytes::ZERO,
+        found: Bytes::ZERO,
+        ours: None,
+        waiting: Some(Waiting {
+            memory: Micros::new(0),
+            disks: Micros::new(0),
+            limited: 0,
+        }),
+        swapped: None,
+        swapped_before: None,
+    }
+}
+
+const FOR_MEMORY: Stands = Stands {
+    for_memory: 800,
+    for_disks: 0,
+    evicted: 0,
+};
+
+/// As seen in a machine on a slow disk: a window stood for minutes, and what filled memory got on.
+#[test]
+fn a_desktop_that_stands_is_thrash_though_others_get_on() {
+    let mut machine = thrashing();
+    let seldom = Stands {
+        for_memory: 300,
+        ..Stands::default()
+    };
+    desktop_stands(&mut machine, seldom, 60);
+    assert_eq!(machine.signals, [], "below the limit");
+    desktop_stands(&mut machine, FOR_MEMORY, 40);
+    assert_eq!(machine.signalled().first(), Some(&(10, Signal::Term)));
+    let unit = machine.said.iter().find_map(|notice| match notice {
+        Notice::Thrashing { unit, .. } => *unit,
+        _ => None,
+    });
+    assert_eq!(unit.unwrap().as_str(), "session.slice");
+}
+
+/// The kernel counts no wait for a page of code that was read once before: only the disk's pressure tells.
+#[test]
+fn a_desktop_that_waits_for_a_slow_disk_is_thrash_if_evicted_pages_are_read() {
+    let signalled = |evicted: u64| {
+        let mut machine = thrashing();
+        let stands = Stands {
+            for_memory: 0,
+            for_disks: 900,
+            evicted,
+        };
+        desktop_stands(&mut machine, stands, 100);
+        machine.signalled().first().copied()
+    };
+    assert_eq!(signalled(95), Some((10, Signal::Term)));
+    assert_eq!(signalled(20), None, "most of what is read is new");
+}
+
+#[test]
+fn a_desktop_that_waits_at_its_own_limit_or_beside_a_large_cache_harms_nobody() {
+    let mut machine = thrashing();
+    desktop_stands(&mut machine, Stands::default(), 5);
+    for _ in 0..12 {
+        let waiting = &mut machine.sample.groups.protected[0].waiting;
+        waiting.as_mut().unwrap().limited += 1;
+        desktop_stands(&mut machine, FOR_MEMORY, 5);
+    }
+    assert_eq!(machine.signals, [], "its own limit");
+    let mut machine = Machine::new(vec![process(10, "database", 300, 0)]);
+    desktop_stands(&mut machine, FOR_MEMORY, 60);
+    assert_eq!(machine.signals, [], "most of memory is cache");
 }
 
 #[test]

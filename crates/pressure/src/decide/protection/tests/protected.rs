@@ -21,6 +21,7 @@ pub(super) fn cgroup(id: u64, warm: u64) -> Protected {
         floor: Bytes::ZERO,
         found: Bytes::ZERO,
         ours: None,
+        waiting: None,
         swapped: None,
         swapped_before: None,
     }
