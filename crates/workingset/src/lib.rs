@@ -4,6 +4,7 @@
 //! ```text
 //!   Batch ──► Loader ──► Trace ──┬──► policy    one run: misses, write-backs, mean size
 //!   (reader, synth)              ├──► measure   one pass: all window sizes, all memory sizes
+//!                                ├──► objects   one run: misses and missed bytes of objects with sizes
 //!                                └──► engine    several traces under one memory
 //! ```
 //!
@@ -19,6 +20,7 @@ pub mod frames;
 pub mod links;
 pub mod measure;
 pub mod next_use;
+pub mod objects;
 pub mod policy;
 pub mod rng;
 pub mod synth;

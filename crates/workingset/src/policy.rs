@@ -42,6 +42,7 @@ mod ws_clock;
 
 pub use crate::next_use::{NEVER, next_uses};
 pub use choice::Choice;
+pub(crate) use choice::{set_option, split, unknown};
 pub use drive::{Score, Step, run_made};
 pub use interface::{Access, Evictions, Policy, Setup};
 pub use list::POLICIES;

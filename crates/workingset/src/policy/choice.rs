@@ -2,7 +2,7 @@
 //! `s3fifo(thr1)`.
 
 use super::list::POLICIES;
-use super::options::Options;
+use super::options::{OptionSpec, Options};
 use super::spec::Spec;
 use crate::Error;
 
@@ -102,32 +102,42 @@ impl Choice {
                 return Ok(());
             }
         }
-        let Some((name, value)) = word.split_once('=') else {
-            return Err(Error::Unknown(format!(
-                "'{word}' for {policy}: an option is NAME=VALUE"
-            )));
-        };
-        let known: Vec<&str> = self.spec.options.iter().map(|option| option.0).collect();
-        if !known.contains(&name) {
-            let known = if known.is_empty() {
-                "it has none".to_owned()
-            } else {
-                format!("it has {}", known.join(", "))
-            };
-            return Err(Error::Unknown(format!(
-                "{policy} has no option '{name}': {known}"
-            )));
-        }
-        let number = value.parse::<f64>().ok();
-        let number = number.filter(|number| number.is_finite() && *number >= 0.0);
-        let Some(number) = number else {
-            return Err(Error::Unfit(format!(
-                "'{value}' for {name} of {policy} is no number of 0 or more"
-            )));
-        };
-        self.options = self.options.with(name, number);
+        self.options = set_option(policy, self.spec.options, &self.options, word)?;
         Ok(())
     }
+}
+
+/// The options of a policy, with what `NAME=VALUE` sets.
+pub(crate) fn set_option(
+    policy: &str,
+    specs: &[OptionSpec],
+    options: &Options,
+    word: &str,
+) -> Result<Options, Error> {
+    let Some((name, value)) = word.split_once('=') else {
+        return Err(Error::Unknown(format!(
+            "'{word}' for {policy}: an option is NAME=VALUE"
+        )));
+    };
+    let known: Vec<&str> = specs.iter().map(|option| option.0).collect();
+    if !known.contains(&name) {
+        let known = if known.is_empty() {
+            "it has none".to_owned()
+        } else {
+            format!("it has {}", known.join(", "))
+        };
+        return Err(Error::Unknown(format!(
+            "{policy} has no option '{name}': {known}"
+        )));
+    }
+    let number = value.parse::<f64>().ok();
+    let number = number.filter(|number| number.is_finite() && *number >= 0.0);
+    let Some(number) = number else {
+        return Err(Error::Unfit(format!(
+            "'{value}' for {name} of {policy} is no number of 0 or more"
+        )));
+    };
+    Ok(options.with(name, number))
 }
 
 /// The policy of this name, in lower case.
@@ -137,15 +147,20 @@ fn named(name: &str) -> Result<&'static Spec, Error> {
     let found = POLICIES.iter().find(|spec| spec.name == own);
     found.ok_or_else(|| {
         let known: Vec<&str> = POLICIES.iter().map(|spec| spec.name).collect();
-        let suggestion = match nearest(name, &known) {
-            Some(near) => format!("did you mean '{near}'? "),
-            None => String::new(),
-        };
-        Error::Unknown(format!(
-            "no policy '{name}': {suggestion}there are {}",
-            known.join(", ")
-        ))
+        unknown("policy", name, &known)
     })
+}
+
+/// There is no such name: which one may be meant, and which there are.
+pub(crate) fn unknown(what: &str, name: &str, known: &[&str]) -> Error {
+    let suggestion = match nearest(name, known) {
+        Some(near) => format!("did you mean '{near}'? "),
+        None => String::new(),
+    };
+    Error::Unknown(format!(
+        "no {what} '{name}': {suggestion}there are {}",
+        known.join(", ")
+    ))
 }
 
 /// The name that was meant, if one is alike enough: by the measure and the limit that clap suggests by, as `warmset check`
@@ -162,7 +177,7 @@ fn nearest<'n>(name: &str, known: &[&'n str]) -> Option<&'n str> {
 
 /// Splits a list at its commas. A comma before `NAME=VALUE` or within brackets belongs to the
 /// policy before it.
-fn split(text: &str) -> Vec<String> {
+pub(crate) fn split(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for part in text.split(',') {
         let is_option = part.contains('=') && !part.contains(':');

@@ -17,7 +17,7 @@ struct OptionValue {
 
 impl Options {
     /// The options with the values that they have if none is given.
-    pub(super) fn defaults(options: &[OptionSpec]) -> Self {
+    pub(crate) fn defaults(options: &[OptionSpec]) -> Self {
         let mut values = Vec::with_capacity(options.len());
         for (name, value, _) in options {
             values.push(OptionValue {
