@@ -124,19 +124,19 @@ fn numbers<'py>(name: &str, array: Bound<'py, PyAny>) -> PyResult<Box<dyn Number
 /// The columns of a trace.
 pub(crate) struct Columns<'py> {
     page: Column<'py>,
-    others: [Option<Column<'py>>; 3],
+    others: [Option<Column<'py>>; 4],
 }
 
 impl<'py> Columns<'py> {
     pub(crate) fn of(
         page: &Bound<'py, PyAny>,
-        others: [Option<Bound<'py, PyAny>>; 3],
+        others: [Option<Bound<'py, PyAny>>; 4],
     ) -> PyResult<Self> {
         let page = Column::of("pages", page)?;
         if page.length >= u32::MAX as usize {
             return Err(failed(Error::TooMany("2^32 references")));
         }
-        let [time, op, task] = others;
+        let [time, op, task, size] = others;
         let column = |name, object: Option<Bound<'py, PyAny>>| -> PyResult<Option<Column<'py>>> {
             let Some(column) = object.map(|object| Column::of(name, &object)).transpose()? else {
                 return Ok(None);
@@ -153,6 +153,7 @@ impl<'py> Columns<'py> {
             column("time", time)?,
             column("op", op)?,
             column("task", task)?,
+            column("size", size)?,
         ];
         Ok(Self { page, others })
     }
@@ -172,7 +173,7 @@ impl<'py> Columns<'py> {
         for from in (0..self.page.length).step_by(BLOCK) {
             let range = from..(from + BLOCK).min(self.page.length);
             self.page.copy(range.clone(), &mut batch.page)?;
-            let [time, op, task] = &self.others;
+            let [time, op, task, size] = &self.others;
             if let Some(time) = time {
                 time.copy(range.clone(), &mut batch.time)?;
                 before = rising(&batch.time, before, from)?;
@@ -185,6 +186,12 @@ impl<'py> Columns<'py> {
                 task.copy(range.clone(), &mut numbers)?;
                 batch.task = small(&numbers, "task", u64::from(u16::MAX))?
                     .map(|task| task as u16)
+                    .collect();
+            }
+            if let Some(size) = size {
+                size.copy(range.clone(), &mut numbers)?;
+                batch.size = small(&numbers, "size", u64::from(u32::MAX))?
+                    .map(|size| size as u32)
                     .collect();
             }
             py.detach(|| loader.push(&batch)).map_err(failed)?;

@@ -27,6 +27,7 @@ use workingset::{About, Clock, Loader};
 ///     time: the time of each reference, shape (n,), never falling; without it, time is counted in references.
 ///     op: the operation of each, shape (n,): 1 fetch, 2 load, 4 store, 6 modify. Policies then count write-backs.
 ///     task: the task of each, shape (n,), 0 to 65535.
+///     size: bytes of each, shape (n,), below 4 GiB, where the pages are objects of several sizes. For ``simulate_objects``.
 ///     page_size: bytes of a page; capacities such as ``64MiB`` need it.
 ///     clock: what `time` counts: ``references``, ``instructions``, ``instruction-bytes``, ``nanoseconds``, ``seconds``.
 ///     progress: called as ``progress(references so far, references in all)``.
@@ -97,13 +98,14 @@ impl Trace {
 #[pymethods]
 impl Trace {
     #[new]
-    #[pyo3(signature = (pages, time=None, op=None, task=None, *, page_size=4096, clock=None, progress=None))]
+    #[pyo3(signature = (pages, time=None, op=None, task=None, *, size=None, page_size=4096, clock=None, progress=None))]
     #[allow(clippy::too_many_arguments, reason = "Python's keywords")]
     fn new(
         pages: &Bound<'_, PyAny>,
         time: Option<Bound<'_, PyAny>>,
         op: Option<Bound<'_, PyAny>>,
         task: Option<Bound<'_, PyAny>>,
+        size: Option<Bound<'_, PyAny>>,
         page_size: u64,
         clock: Option<&str>,
         progress: Option<Bound<'_, PyAny>>,
@@ -114,7 +116,7 @@ impl Trace {
             clock: clock.map(named).transpose()?.unwrap_or_default(),
             ..About::default()
         };
-        let columns = Columns::of(pages, [time, op, task])?;
+        let columns = Columns::of(pages, [time, op, task, size])?;
         Ok(Self::from(columns.load(pages.py(), progress, about)?))
     }
 
@@ -129,6 +131,7 @@ impl Trace {
     ///     clock: what time is counted in: ``references``, ``trace`` (its own time), ``bytes`` (of instructions, lackey).
     ///     window: only references from ``window[0]`` to ``window[1]``, the latter not included; None is the start or the end.
     ///     task: only the references of this task.
+    ///     sizes: read the sizes of objects, where there are any, for ``simulate_objects``: 4 bytes more a reference.
     ///     progress: called as ``progress(references so far, None)``.
     ///
     /// Raises:
@@ -146,9 +149,9 @@ impl Trace {
     /// 'plain (by its content); 3 references to 2 pages of 4096 bytes'
     #[staticmethod]
     #[pyo3(signature = (path, *, format=None, columns=None, page_size=PageSize::Bytes(4096), split=false,
-                        clock="references", window=None, task=None, progress=None),
+                        clock="references", window=None, task=None, sizes=false, progress=None),
            text_signature = "(path, *, format=None, columns=None, page_size=4096, split=False, clock='references', \
-                             window=None, task=None, progress=None)")]
+                             window=None, task=None, sizes=False, progress=None)")]
     #[allow(clippy::too_many_arguments, reason = "Python's keywords")]
     fn read(
         py: Python<'_>,
@@ -160,6 +163,7 @@ impl Trace {
         clock: &str,
         window: Option<(Option<u64>, Option<u64>)>,
         task: Option<u16>,
+        sizes: bool,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let (time, bytes) = match clock {
@@ -176,6 +180,7 @@ impl Trace {
             time,
             split,
             bytes,
+            sizes,
             ..Reading::of_pages(page_size.bytes()?).map_err(failed)?
         };
         let format = format_told(format, columns)?;
@@ -201,6 +206,7 @@ impl Trace {
     /// Args:
     ///     table: it has a column of integers called page (or vpn, pfn, key, obj_id, id). It may have columns time, op,
     ///         task, and run, the number of references that a row stands for.
+    ///     sizes: read the column size, too, the bytes of each object.
     ///     progress: called as ``progress(references so far, None)``.
     ///
     /// Raises:
@@ -211,10 +217,15 @@ impl Trace {
     /// >>> Trace.from_arrow(pyarrow.table({"page": [7, 9, 7]}))
     /// <warmset.Trace: 3 references to 2 pages>
     #[staticmethod]
-    #[pyo3(signature = (table, *, progress=None))]
-    fn from_arrow(table: &Bound<'_, PyAny>, progress: Option<Bound<'_, PyAny>>) -> PyResult<Self> {
+    #[pyo3(signature = (table, *, sizes=false, progress=None))]
+    fn from_arrow(
+        table: &Bound<'_, PyAny>,
+        sizes: bool,
+        progress: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
         let batches = capsules::batches(table)?;
-        let load = move |watch: &watch::Watch| trace_columns::load(batches, watch);
+        let reading = with_sizes(sizes);
+        let load = move |watch: &watch::Watch| trace_columns::load(batches, reading, watch);
         watch::run(table.py(), Progress::new(progress, None), 1, load).map(Self::from)
     }
 
@@ -224,6 +235,7 @@ impl Trace {
     ///     frame: the columns, named as in ``from_arrow``.
     ///     page_size: bytes of a page.
     ///     clock: what time counts, as in ``Trace``.
+    ///     sizes: read the column size, too, the bytes of each object.
     ///     progress: called as ``progress(references so far, None)``.
     ///
     /// Raises:
@@ -234,13 +246,15 @@ impl Trace {
     /// >>> Trace.from_pandas(pandas.DataFrame({"vpn": [7, 9, 7], "comment": ["a", "b", "c"]}))
     /// <warmset.Trace: 3 references to 2 pages>
     #[staticmethod]
-    #[pyo3(signature = (frame, *, page_size=4096, clock=None, progress=None))]
+    #[pyo3(signature = (frame, *, page_size=4096, clock=None, sizes=false, progress=None))]
     fn from_pandas(
         frame: &Bound<'_, PyAny>,
         page_size: u64,
         clock: Option<&str>,
+        sizes: bool,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
+        let reading = with_sizes(sizes);
         let about = About {
             page_size: Reading::of_pages(page_size).map_err(failed)?.page_size,
             clock: clock.map(named).transpose()?.unwrap_or_default(),
@@ -253,12 +267,14 @@ impl Trace {
         let page = traces::page_column(&names).map_err(failed)?;
         let mut columns = Vec::new();
         for name in names {
-            if name == page || traces::PAGE_TRACE.contains(&name.as_str()) {
+            let is_known = traces::PAGE_TRACE.contains(&name.as_str());
+            let is_unwanted = name == "size" && !sizes;
+            if name == page || (is_known && !is_unwanted) {
                 columns.push((name.clone(), arrays::whole(&name, &frame.get_item(&name)?)?));
             }
         }
         let batches = trace_columns::of_numbers(columns, &about)?;
-        let load = move |watch: &watch::Watch| trace_columns::load(batches, watch);
+        let load = move |watch: &watch::Watch| trace_columns::load(batches, reading, watch);
         watch::run(frame.py(), Progress::new(progress, None), 1, load).map(Self::from)
     }
 
@@ -268,12 +284,16 @@ impl Trace {
     /// >>> Trace.from_polars(polars.DataFrame({"page": [7, 9, 7]}))
     /// <warmset.Trace: 3 references to 2 pages>
     #[staticmethod]
-    #[pyo3(signature = (frame, *, progress=None))]
-    fn from_polars(frame: &Bound<'_, PyAny>, progress: Option<Bound<'_, PyAny>>) -> PyResult<Self> {
-        Self::from_arrow(frame, progress)
+    #[pyo3(signature = (frame, *, sizes=false, progress=None))]
+    fn from_polars(
+        frame: &Bound<'_, PyAny>,
+        sizes: bool,
+        progress: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        Self::from_arrow(frame, sizes, progress)
     }
 
-    /// The trace as a ``pyarrow.Table`` of the columns that are known: time, page, op, task. ``from_arrow`` reads it back,
+    /// The trace as a ``pyarrow.Table`` of the columns that are known: time, page, op, task, size. ``from_arrow`` reads it back,
     /// with page size and clock.
     ///
     /// Raises:
@@ -433,6 +453,7 @@ impl Trace {
         columns.set_item("time", Self::time(slf))?;
         columns.set_item("op", slf.get().op(py))?;
         columns.set_item("task", Self::task(slf))?;
+        columns.set_item("size", Self::size(slf))?;
         columns.set_item("page_size", trace.about.page_size)?;
         columns.set_item("clock", slf.get().clock())?;
         let make = py
@@ -442,7 +463,7 @@ impl Trace {
         Ok((make, pyo3::types::PyTuple::empty(py).into_any()))
     }
 
-    /// The names of the columns that are known, of time, page, op and task.
+    /// The names of the columns that are known, of time, page, op, task and size.
     #[getter]
     fn columns(&self) -> PyResult<Vec<String>> {
         let schema = trace_columns::schema(&self.inner)?;
@@ -510,6 +531,12 @@ impl Trace {
         slf.get().inner.task().map(|task| view(task, slf))
     }
 
+    /// Bytes of the object of each reference, shape (n,): a read-only view of uint32; None if not known.
+    #[getter]
+    fn size<'py>(slf: &Bound<'py, Self>) -> Option<Bound<'py, PyArray1<u32>>> {
+        slf.get().inner.size().map(|size| view(size, slf))
+    }
+
     /// Bytes of a page.
     #[getter]
     fn page_size(&self) -> u64 {
@@ -527,6 +554,14 @@ impl Trace {
 
 /// References of a part that are copied at once: a megabyte of page numbers.
 const STEP: usize = 1 << 17;
+
+/// How a table in memory is read.
+fn with_sizes(sizes: bool) -> Reading {
+    Reading {
+        sizes,
+        ..Reading::default()
+    }
+}
 
 /// The size of a page: bytes, or a size with its unit.
 #[derive(FromPyObject)]

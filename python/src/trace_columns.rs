@@ -4,19 +4,22 @@ use crate::capsules::{self, Batches, field};
 use crate::failure::failed;
 use crate::reading;
 use crate::watch::Watch;
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, UInt8Array, UInt16Array, UInt64Array};
+use arrow_array::{
+    ArrayRef, RecordBatch, RecordBatchReader, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
+};
 use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
 use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::sync::Arc;
+use traces::Reading;
 use workingset::{About, Trace};
 
 /// References that are passed on at once: a megabyte of page numbers, which a processor's cache holds.
 const ROWS: usize = 1 << 17;
 
 /// Reads a table as a trace.
-pub(crate) fn load(batches: Batches, watch: &Watch) -> PyResult<Trace> {
-    let source = traces::tables(batches).map_err(failed)?;
+pub(crate) fn load(batches: Batches, reading: Reading, watch: &Watch) -> PyResult<Trace> {
+    let source = traces::tables(batches, reading).map_err(failed)?;
     reading::read(source, watch).map_err(failed)
 }
 
@@ -50,6 +53,9 @@ pub(crate) fn schema(trace: &Trace) -> PyResult<Schema> {
     }
     if trace.task().is_some() {
         fields.push(field("task", DataType::UInt16));
+    }
+    if trace.size().is_some() {
+        fields.push(field("size", DataType::UInt32));
     }
     Ok(Schema::new_with_metadata(fields, metadata(&trace.about)?))
 }
@@ -94,6 +100,9 @@ impl Rows {
         }
         if self.trace.task().is_some() {
             columns.push(Arc::new(UInt16Array::from(batch.task)));
+        }
+        if self.trace.size().is_some() {
+            columns.push(Arc::new(UInt32Array::from(batch.size)));
         }
         RecordBatch::try_new(Arc::clone(&self.schema), columns)
     }

@@ -48,6 +48,28 @@ def test_any_layout_will_do() -> None:
     assert same(warmset.Trace(np.broadcast_to(np.uint64(5), 300_000)), [5] * 300_000)
 
 
+def test_sizes_of_objects_come_back() -> None:
+    trace = warmset.Trace([7, 9, 7], size=[512, 4096, 512])
+    assert trace.size is not None
+    assert (trace.size.tolist(), trace.size.dtype, trace.columns) == ([512, 4096, 512], np.uint32, ["page", "size"])
+    assert pickle.loads(pickle.dumps(trace)).size.tolist() == [512, 4096, 512]  # noqa: S301
+    table = trace.to_arrow()
+    again = warmset.Trace.from_arrow(table, sizes=True)
+    assert again.size is not None
+    assert again.size.tolist() == [512, 4096, 512]
+    assert warmset.Trace.from_arrow(table).size is None
+    frame = trace.to_pandas()
+    from_pandas = warmset.Trace.from_pandas(frame, sizes=True)
+    assert from_pandas.size is not None
+    assert from_pandas.size.tolist() == [512, 4096, 512]
+    assert warmset.Trace.from_pandas(frame).size is None
+    part = trace[1:].size
+    assert part is not None
+    assert part.tolist() == [4096, 512]
+    with pytest.raises(warmset.Error, match="size: 4294967296 is above 4294967295"):
+        warmset.Trace([7], size=[1 << 32])
+
+
 def test_columns_come_back() -> None:
     time, op, task = [3, 3, 8, 8, 9, 2**50], [1, 2, 4, 6, 0, 7], [0, 1, 0, 65_535, 1, 1]
     trace = warmset.Trace(PAGES, time, op, task, page_size=65_536, clock="nanoseconds")

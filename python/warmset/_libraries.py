@@ -55,7 +55,7 @@ def to_pandas(table: Table) -> Any:
 
 def trace_to_pandas(trace: Trace) -> Any:
     """Return a ``pandas.DataFrame`` of a trace's columns."""
-    columns = {"time": trace.time, "page": trace.pages, "op": trace.op, "task": trace.task}
+    columns = {"time": trace.time, "page": trace.pages, "op": trace.op, "task": trace.task, "size": trace.size}
     known = {name: column for name, column in columns.items() if column is not None}
     return needed("pandas", "to_pandas").DataFrame(known)
 

@@ -132,6 +132,11 @@ impl Input {
         }
     }
 
+    /// Returns true if nothing is to be said on standard error.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// Returns true for standard input, which can be read only once.
     pub(crate) fn is_pipe(&self) -> bool {
         self.trace == Path::new("-")

@@ -219,6 +219,7 @@ impl<W: Write> StreamWriter<W> {
             ("run", DataType::UInt32),
             ("op", DataType::UInt8),
             ("task", DataType::UInt16),
+            ("size", DataType::UInt32),
         ];
         let mut fields = Vec::new();
         for (name, kind) in all {
@@ -259,6 +260,7 @@ fn array(rows: &PageRows, name: &str) -> ArrayRef {
             let codes = rows.op.iter().map(|op| op.0);
             Arc::new(UInt8Array::from_iter_values(codes))
         }
+        "size" => Arc::new(UInt32Array::from(rows.size.clone())),
         _ => Arc::new(UInt16Array::from(rows.task.clone())),
     }
 }

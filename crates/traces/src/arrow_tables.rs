@@ -110,7 +110,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Source;
+    use crate::{Reading, Source};
     use arrow_array::{ArrayRef, Float64Array, Int32Array, RecordBatchIterator, UInt64Array};
     use arrow_schema::{ArrowError, Field, Schema};
     use std::sync::Arc;
@@ -125,7 +125,10 @@ mod tests {
             Arc::clone(&schema),
             columns.into_iter().map(|column| column.1).collect(),
         );
-        crate::tables(Box::new(RecordBatchIterator::new([batch], schema)))
+        crate::tables(
+            Box::new(RecordBatchIterator::new([batch], schema)),
+            Reading::default(),
+        )
     }
 
     fn error(columns: Vec<(&str, ArrayRef)>) -> String {
@@ -185,7 +188,11 @@ mod tests {
             false,
         )]));
         let broken = [Err(ArrowError::ComputeError("the query failed".to_owned()))];
-        let mut source = crate::tables(Box::new(RecordBatchIterator::new(broken, schema))).unwrap();
+        let mut source = crate::tables(
+            Box::new(RecordBatchIterator::new(broken, schema)),
+            Reading::default(),
+        )
+        .unwrap();
         assert!(
             source
                 .fill(&mut Batch::default())

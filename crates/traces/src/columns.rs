@@ -1,4 +1,4 @@
-//! The page trace: columns time, page, run, op and task, in Parquet, and on pipes as an Arrow
+//! The page trace: columns time, page, run, op, task and size, in Parquet, and on pipes as an Arrow
 //! stream.
 //!
 //! What is known of the trace as a whole is kept as JSON under [`KEY`] in the file's key-value
@@ -10,7 +10,8 @@ use crate::arrow_tables::ArrowTables;
 use crate::input::Input;
 use crate::parquet_file::{ParquetWriter, RowGroups};
 use crate::table::{KEY, LONGEST_RUN, PageRows, Table, is_paced};
-use crate::{Error, RowSource, Source};
+use crate::values::object_size;
+use crate::{Error, Reading, RowSource, Source};
 use arrow_array::RecordBatchReader;
 use std::io::{Read, Write};
 use std::iter::repeat_n;
@@ -18,7 +19,8 @@ use workingset::{About, Batch, Clock, Op};
 
 const PAGE: &[&str] = &["page", "page_number", "vpn", "pfn", "key", "obj_id", "id"];
 /// The other columns of a page trace.
-pub const PAGE_TRACE: [&str; 4] = ["time", "run", "op", "task"];
+pub const PAGE_TRACE: [&str; 5] = ["time", "run", "op", "task", SIZE];
+const SIZE: &str = "size";
 
 /// The first bytes of an Arrow file, filled up to eight.
 const FILE_MARK: &[u8] = b"ARROW1\0\0";
@@ -34,6 +36,8 @@ pub(crate) struct Columns<'a> {
     tables: Tables<'a>,
     /// The name of the column with the pages.
     page: String,
+    /// The name of the column with the sizes, if they are wanted.
+    size: Option<&'static str>,
     about: About,
     /// Rows of the tables that are done.
     rows: u64,
@@ -45,17 +49,17 @@ pub(crate) struct Columns<'a> {
 
 impl<'a> Columns<'a> {
     /// A Parquet file: it is read whole, since its index is at its end.
-    pub(crate) fn parquet(mut input: Input<'a>) -> Result<Self, Error> {
+    pub(crate) fn parquet(mut input: Input<'a>, reading: Reading) -> Result<Self, Error> {
         let mut bytes = Vec::new();
         input.read_to_end(&mut bytes)?;
         let groups = RowGroups::open(bytes)?;
         let page = page_column(&groups.names())?;
         let about = about(groups.about_json(), "parquet")?;
-        Ok(Self::new(Tables::Parquet(groups), page, about))
+        Ok(Self::new(Tables::Parquet(groups), page, about, reading))
     }
 
     /// An Arrow stream, or a file of one.
-    pub(crate) fn arrow(mut input: Input<'a>) -> Result<Self, Error> {
+    pub(crate) fn arrow(mut input: Input<'a>, reading: Reading) -> Result<Self, Error> {
         // In a file the same stream stands between this mark and an index that it needs not.
         if input.peek()?.starts_with(FILE_MARK) {
             input.skip(FILE_MARK.len());
@@ -63,21 +67,25 @@ impl<'a> Columns<'a> {
         let stream = ArrowStream::open(input)?;
         let page = page_column(&stream.names())?;
         let about = about(stream.about_json.clone(), "arrow")?;
-        Ok(Self::new(Tables::Arrow(stream), page, about))
+        Ok(Self::new(Tables::Arrow(stream), page, about, reading))
     }
 
     /// Arrow tables in memory.
-    pub(crate) fn memory(reader: Box<dyn RecordBatchReader + Send + 'a>) -> Result<Self, Error> {
+    pub(crate) fn memory(
+        reader: Box<dyn RecordBatchReader + Send + 'a>,
+        reading: Reading,
+    ) -> Result<Self, Error> {
         let tables = ArrowTables::new(reader);
         let page = page_column(&tables.names())?;
         let about = about(tables.about_json(), "arrow")?;
-        Ok(Self::new(Tables::Memory(tables), page, about))
+        Ok(Self::new(Tables::Memory(tables), page, about, reading))
     }
 
-    fn new(tables: Tables<'a>, page: String, about: About) -> Self {
+    fn new(tables: Tables<'a>, page: String, about: About, reading: Reading) -> Self {
         Self {
             tables,
             page,
+            size: reading.sizes.then_some(SIZE),
             about,
             rows: 0,
             last: 0,
@@ -86,7 +94,8 @@ impl<'a> Columns<'a> {
     }
 
     fn next_table(&mut self) -> Result<Option<Table>, Error> {
-        let wanted = [self.page.as_str(), "time", "run", "op", "task"];
+        let mut wanted = vec![self.page.as_str(), "time", "run", "op", "task"];
+        wanted.extend(self.size);
         match &mut self.tables {
             Tables::Arrow(stream) => stream.next(),
             Tables::Parquet(groups) => groups.next(&wanted),
@@ -107,6 +116,7 @@ impl<'a> Columns<'a> {
             run: table.column("run"),
             op: table.column("op"),
             task: table.column("task"),
+            size: self.size.and_then(|name| table.column(name)),
         };
         for row in from..table.rows.min(pages.len()) {
             if batch.len() >= crate::BATCH {
@@ -160,6 +170,10 @@ impl<'a> Columns<'a> {
             let task = u16::try_from(task).map_err(|_| format!("task {task} is above 65535"))?;
             batch.task.extend(repeat_n(task, count));
         }
+        if let Some(size) = columns.size {
+            let size = object_size(size[row])?;
+            batch.size.extend(repeat_n(size, count));
+        }
         Ok(())
     }
 }
@@ -171,6 +185,7 @@ struct RowColumns<'t> {
     run: Option<&'t [u64]>,
     op: Option<&'t [u64]>,
     task: Option<&'t [u64]>,
+    size: Option<&'t [u64]>,
 }
 
 /// What the metadata tell of the trace; of another program's file the page size is assumed.
@@ -303,10 +318,10 @@ fn write_rows<W: RowWriter>(
 
 /// Refuses rows that lack a column which the first rows have, or have one more.
 fn same_columns(rows: &PageRows, first: &PageRows) -> Result<(), Error> {
-    for column in ["time", "op", "task"] {
+    for column in ["time", "op", "task", "size"] {
         if rows.has(column) != first.has(column) {
             return Err(Error::Format(
-                "some references have a time, an operation or a task, and some have none"
+                "some references have a time, an operation, a task or a size, and some have none"
                     .to_owned(),
             ));
         }

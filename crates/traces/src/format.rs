@@ -365,8 +365,8 @@ fn as_it_stands<'a>(
         Box::new(Lines::new(input, format, parse, reading))
     };
     Ok(match format {
-        Format::Parquet => Box::new(Columns::parquet(input)?),
-        Format::Arrow => Box::new(Columns::arrow(input)?),
+        Format::Parquet => Box::new(Columns::parquet(input, reading)?),
+        Format::Arrow => Box::new(Columns::arrow(input, reading)?),
         Format::OracleGeneral => Box::new(OracleGeneral::new(input, reading)),
         Format::Lackey => lines(input, "lackey", text::lackey),
         Format::Plain => lines(input, "plain", text::plain),
@@ -404,8 +404,9 @@ fn as_it_stands<'a>(
 /// Errors: there is no column with the pages.
 pub fn tables<'a>(
     reader: Box<dyn RecordBatchReader + Send + 'a>,
+    reading: Reading,
 ) -> Result<Box<dyn Source + 'a>, Error> {
-    Ok(Box::new(Columns::memory(reader)?))
+    Ok(Box::new(Columns::memory(reader, reading)?))
 }
 
 fn recognised(input: &mut Input<'_>) -> Result<Format, Error> {

@@ -4,6 +4,7 @@
 
 use crate::input::Input;
 use crate::oracle::array;
+use crate::values::object_size;
 use crate::{BATCH, Error, Order, Reading, Source};
 use workingset::{About, Batch, Clock, Op};
 
@@ -102,7 +103,7 @@ impl<'a> Lcs<'a> {
                 4 => u64::from(u32::from_le_bytes(array(&record[12..]))),
                 _ => u64::from_le_bytes(array(&record[12..])),
             };
-            batch.size.push(u32::try_from(size).unwrap_or(u32::MAX));
+            batch.size.push(object_size(size)?);
         }
         if let Some(at) = self.layout.operation {
             let word = u32::from_le_bytes(array(&record[at..]));

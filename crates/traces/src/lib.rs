@@ -61,7 +61,7 @@ pub use regions::Regions;
 pub use roles::{Column, Roles, Tick, Unit};
 pub use rows::{COLUMNS_IGNORED, COLUMNS_USED};
 pub use table::{KEY as METADATA, PageRows};
-pub use write::{Output, write, write_rows};
+pub use write::{Known, Output, write, write_rows};
 
 use std::io;
 use workingset::synth::Synth;

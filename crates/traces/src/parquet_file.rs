@@ -175,6 +175,7 @@ const COLUMNS: &[(&str, &str)] = &[
     ("run", "REQUIRED INT32 # (INTEGER(32,false)); "),
     ("op", "REQUIRED INT32 # (INTEGER(8,false)); "),
     ("task", "REQUIRED INT32 # (INTEGER(16,false)); "),
+    ("size", "REQUIRED INT32 # (INTEGER(32,false)); "),
 ];
 
 /// Rows of a group. A group is held in memory while it is written: 24 MB with all columns. Smaller
@@ -247,6 +248,10 @@ impl<W: Write + Send> ParquetWriter<W> {
                 "op" => {
                     let ops = rows.op.iter().map(|op| u64::from(op.0));
                     write_numbered::<W, Int32Type>(&mut group, ops, description)?;
+                }
+                "size" => {
+                    let sizes = rows.size.iter().map(|size| u64::from(*size));
+                    write_numbered::<W, Int32Type>(&mut group, sizes, description)?;
                 }
                 _ => {
                     let tasks = rows.task.iter().map(|task| u64::from(*task));

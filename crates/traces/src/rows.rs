@@ -7,7 +7,7 @@ use crate::numbers::{decimal, either};
 use crate::page_range::{LONGEST, count_of, on_disk, pages_of};
 use crate::presets::Preset;
 use crate::roles::{Roles, SECTOR, Unit, delimiter_of};
-use crate::values::{nanoseconds, opcode, time};
+use crate::values::{nanoseconds, object_size, opcode, time};
 use crate::{BATCH, Error, Order, Reading, Source};
 use std::collections::HashMap;
 use std::iter::repeat_n;
@@ -240,11 +240,7 @@ impl Table {
         }
         let is_object = matches!(self.places.unit, Unit::Pages | Unit::Keys);
         if let Some(bytes) = bytes.filter(|_| is_object && self.reading.sizes) {
-            append(
-                &mut batch.size,
-                u32::try_from(bytes).unwrap_or(u32::MAX),
-                count,
-            );
+            append(&mut batch.size, object_size(bytes)?, count);
         }
         if count == 1 {
             batch.page.push(*pages.start());

@@ -42,6 +42,7 @@ pub struct PageRows {
     pub(crate) run: Vec<u32>,
     pub(crate) op: Vec<Op>,
     pub(crate) task: Vec<u16>,
+    pub(crate) size: Vec<u32>,
 }
 
 impl PageRows {
@@ -58,6 +59,7 @@ impl PageRows {
             run: lengths(&starts, batch.len()),
             op: picked(&batch.op, &starts),
             task: picked(&batch.task, &starts),
+            size: picked(&batch.size, &starts),
         }
     }
 
@@ -66,6 +68,7 @@ impl PageRows {
             "time" => !self.time.is_empty(),
             "op" => !self.op.is_empty(),
             "task" => !self.task.is_empty(),
+            "size" => !self.size.is_empty(),
             _ => true,
         }
     }
@@ -87,6 +90,7 @@ impl PageRows {
         self.run.clear();
         self.op.clear();
         self.task.clear();
+        self.size.clear();
     }
 
     pub(crate) fn references(&self) -> u64 {
@@ -99,6 +103,7 @@ impl PageRows {
         self.run.extend_from_slice(&other.run);
         self.op.extend_from_slice(&other.op);
         self.task.extend_from_slice(&other.task);
+        self.size.extend_from_slice(&other.size);
     }
 }
 
@@ -127,5 +132,9 @@ fn continues_run(batch: &Batch, clock: Clock, at: usize) -> bool {
     }
     let step = u64::from(is_paced(clock, batch.op.get(at).copied()));
     let in_time = batch.time.is_empty() || batch.time[at] == batch.time[at - 1] + step;
-    in_time && equal(&batch.page, at) && equal(&batch.op, at) && equal(&batch.task, at)
+    in_time
+        && equal(&batch.page, at)
+        && equal(&batch.op, at)
+        && equal(&batch.task, at)
+        && equal(&batch.size, at)
 }

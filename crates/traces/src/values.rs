@@ -36,6 +36,15 @@ fn no_operation(word: &[u8]) -> String {
     format!("{} is neither a read nor a write", quoted(word))
 }
 
+/// The bytes of an object.
+///
+/// Errors: 4 GiB or more. A trace has four bytes for it, as oracleGeneral has.
+pub(crate) fn object_size(bytes: u64) -> Result<u32, String> {
+    u32::try_from(bytes).map_err(|_| {
+        format!("an object of {bytes} bytes: sizes below 4 GiB (4294967296 bytes) are read")
+    })
+}
+
 /// A time as nanoseconds: of its unit, or of seconds if it has a point.
 pub(crate) fn time(word: &[u8], Tick(tick): Tick) -> Result<u64, String> {
     let number = match decimal(word) {

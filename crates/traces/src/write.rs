@@ -59,6 +59,68 @@ impl Output {
     }
 }
 
+/// What is known of the references of a trace, beside their pages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a column by itself")]
+pub struct Known {
+    /// Times, which count what [`About::clock`](workingset::About::clock) says.
+    pub time: bool,
+    /// Operations.
+    pub op: bool,
+    /// Tasks.
+    pub task: bool,
+    /// Sizes of objects.
+    pub size: bool,
+}
+
+impl Known {
+    /// Notes what a batch has.
+    pub fn take(&mut self, batch: &Batch) {
+        self.time |= !batch.time.is_empty();
+        self.op |= !batch.op.is_empty();
+        self.task |= !batch.task.is_empty();
+        self.size |= !batch.size.is_empty();
+    }
+}
+
+impl Output {
+    /// What this format has no place for, of what is known of a trace.
+    pub fn drops(self, known: Known, clock: Clock) -> Vec<&'static str> {
+        let kept = self.keeps(clock);
+        let columns = [
+            ("time", known.time, kept.time),
+            ("op", known.op, kept.op),
+            ("task", known.task, kept.task),
+            ("size", known.size, kept.size),
+        ];
+        let mut dropped = Vec::new();
+        for (name, is_known, is_kept) in columns {
+            if is_known && !is_kept {
+                dropped.push(name);
+            }
+        }
+        dropped
+    }
+
+    fn keeps(self, clock: Clock) -> Known {
+        let is_of_seconds = matches!(clock, Clock::Seconds | Clock::Nanoseconds);
+        match self {
+            Self::OracleGeneral => Known {
+                time: is_of_seconds,
+                size: true,
+                ..Known::default()
+            },
+            Self::Parquet | Self::Arrow | Self::Csv => Known {
+                time: true,
+                op: true,
+                task: true,
+                size: true,
+            },
+            Self::Plain | Self::U32 | Self::U64 => Known::default(),
+        }
+    }
+}
+
 /// Writes all references of a source. Returns their number.
 pub fn write(
     source: &mut dyn Source,
@@ -93,18 +155,18 @@ pub fn write_rows(
     }
 }
 
-/// Appends a batch's bytes; the flag says that it is the first.
-type Encode = fn(&Batch, bool, &mut Vec<u8>) -> Result<(), Error>;
+/// Appends a batch's bytes, of a trace with this clock; the flag says that it is the first.
+type Encode = fn(&Batch, Clock, bool, &mut Vec<u8>) -> Result<(), Error>;
 
 #[allow(clippy::unnecessary_wraps, reason = "an Encode")]
-fn plain(batch: &Batch, _: bool, text: &mut Vec<u8>) -> Result<(), Error> {
+fn plain(batch: &Batch, _: Clock, _: bool, text: &mut Vec<u8>) -> Result<(), Error> {
     for page in &batch.page {
         text.extend_from_slice(format!("{page}\n").as_bytes());
     }
     Ok(())
 }
 
-fn words_of_4_bytes(batch: &Batch, _: bool, bytes: &mut Vec<u8>) -> Result<(), Error> {
+fn words_of_4_bytes(batch: &Batch, _: Clock, _: bool, bytes: &mut Vec<u8>) -> Result<(), Error> {
     for page in &batch.page {
         let page = u32::try_from(*page)
             .map_err(|_| Error::Format(format!("page {page} is above 2^32: write u64")))?;
@@ -114,7 +176,7 @@ fn words_of_4_bytes(batch: &Batch, _: bool, bytes: &mut Vec<u8>) -> Result<(), E
 }
 
 #[allow(clippy::unnecessary_wraps, reason = "an Encode")]
-fn words_of_8_bytes(batch: &Batch, _: bool, bytes: &mut Vec<u8>) -> Result<(), Error> {
+fn words_of_8_bytes(batch: &Batch, _: Clock, _: bool, bytes: &mut Vec<u8>) -> Result<(), Error> {
     for page in &batch.page {
         bytes.extend_from_slice(&page.to_le_bytes());
     }
@@ -131,7 +193,7 @@ fn by_batch(
     let mut references = 0;
     while source.fill(&mut batch)? {
         bytes.clear();
-        encode(&batch, references == 0, &mut bytes)?;
+        encode(&batch, source.about().clock, references == 0, &mut bytes)?;
         out.write_all(&bytes)?;
         references += batch.len() as u64;
     }
@@ -142,11 +204,12 @@ fn by_batch(
 }
 
 #[allow(clippy::unnecessary_wraps, reason = "an Encode")]
-fn csv(batch: &Batch, first: bool, text: &mut Vec<u8>) -> Result<(), Error> {
+fn csv(batch: &Batch, clock: Clock, first: bool, text: &mut Vec<u8>) -> Result<(), Error> {
     if first {
         let columns = [
             ("time", !batch.time.is_empty()),
             ("page", true),
+            ("size", !batch.size.is_empty()),
             ("op", !batch.op.is_empty()),
             ("task", !batch.task.is_empty()),
         ];
@@ -157,14 +220,23 @@ fn csv(batch: &Batch, first: bool, text: &mut Vec<u8>) -> Result<(), Error> {
     }
     for at in 0..batch.len() {
         let mut row = Vec::new();
-        row.extend(batch.time.get(at).map(u64::to_string));
+        row.extend(batch.time.get(at).map(|time| time_of_csv(*time, clock)));
         row.push(batch.page[at].to_string());
+        row.extend(batch.size.get(at).map(u32::to_string));
         row.extend(batch.op.get(at).map(|op| letter(*op).to_owned()));
         row.extend(batch.task.get(at).map(u16::to_string));
         text.extend_from_slice(row.join(",").as_bytes());
         text.push(b'\n');
     }
     Ok(())
+}
+
+/// A time as the reader of tables takes it: nanoseconds, or seconds if it has a point.
+fn time_of_csv(time: u64, clock: Clock) -> String {
+    match clock {
+        Clock::Seconds => format!("{time}.0"),
+        _ => time.to_string(),
+    }
 }
 
 fn letter(op: Op) -> &'static str {

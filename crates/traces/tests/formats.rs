@@ -4,8 +4,8 @@
 
 use proptest::prelude::*;
 use std::io::{Read, Write};
-use traces::{Error, FORMATS, Format, Output, Reading, Source, open, read, write};
-use workingset::{About, Batch, Op};
+use traces::{Error, FORMATS, Format, Known, Output, Reading, Source, open, read, write};
+use workingset::{About, Batch, Clock, Op};
 
 /// All references in some bytes. The format is recognised, unless it is given.
 fn references(bytes: &[u8], name: &str, format: Option<Format>) -> Result<Batch, Error> {
@@ -459,6 +459,83 @@ fn records_of_libcachesim_are_written_as_they_were_read() {
     let mut written = Vec::new();
     write(&mut *source, Output::OracleGeneral, &mut written).unwrap();
     assert_eq!(written, records);
+}
+
+#[test]
+fn sizes_are_kept_where_there_is_a_place_for_them() {
+    let sized = Reading {
+        sizes: true,
+        ..Reading::default()
+    };
+    // Three equal references of one size are a run; another size ends it.
+    let text = "key,size,op\na,512,get\na,512,get\na,512,get\na,4096,get\nb,7,set\n";
+    let trace_of = |bytes: &[u8], name: &str, reading: Reading| {
+        let mut source = open(bytes, name, None, reading).unwrap();
+        read(&mut *source, &|_| {}).unwrap()
+    };
+    let first = trace_of(text.as_bytes(), "a.csv", sized);
+    assert_eq!(first.size().unwrap(), [512, 512, 512, 4096, 7]);
+    for (output, name) in [
+        (Output::Parquet, "a.parquet"),
+        (Output::Arrow, "a.arrow"),
+        (Output::OracleGeneral, "a.oracleGeneral"),
+        (Output::Csv, "a.csv"),
+    ] {
+        let mut source = open(text.as_bytes(), "a.csv", None, sized).unwrap();
+        let mut written = Vec::new();
+        write(&mut *source, output, &mut written).unwrap();
+        let again = trace_of(&written, name, sized);
+        assert_eq!(again.refs(), first.refs(), "{name}");
+        assert_eq!(again.size(), first.size(), "{name}");
+        let without = trace_of(&written, name, Reading::default());
+        assert_eq!(without.size(), None, "{name}: sizes were not asked for");
+    }
+    let large = "key,size\na,4294967295\nb,4294967296\n";
+    let mut source = open(large.as_bytes(), "a.csv", None, sized).unwrap();
+    let said = read(&mut *source, &|_| {}).unwrap_err().to_string();
+    assert!(
+        said.contains("line 3: an object of 4294967296 bytes"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_format_tells_what_it_drops() {
+    let all = Known {
+        time: true,
+        op: true,
+        task: true,
+        size: true,
+    };
+    let none: [&str; 0] = [];
+    assert_eq!(Output::Parquet.drops(all, Clock::Seconds), none);
+    assert_eq!(
+        Output::OracleGeneral.drops(all, Clock::Nanoseconds),
+        ["op", "task"]
+    );
+    assert_eq!(
+        Output::OracleGeneral.drops(all, Clock::Instructions),
+        ["time", "op", "task"]
+    );
+    assert_eq!(
+        Output::U32.drops(all, Clock::Seconds),
+        ["time", "op", "task", "size"]
+    );
+    assert_eq!(Output::U32.drops(Known::default(), Clock::Seconds), none);
+}
+
+#[test]
+fn seconds_are_the_same_in_a_table() {
+    let mut record = Vec::new();
+    record.extend(50_u32.to_le_bytes());
+    record.extend(7_u64.to_le_bytes());
+    record.extend(512_u32.to_le_bytes());
+    record.extend((-1_i64).to_le_bytes());
+    let mut source = open(&record[..], "a.oracleGeneral", None, Reading::default()).unwrap();
+    let mut written = Vec::new();
+    write(&mut *source, Output::Csv, &mut written).unwrap();
+    let again = references(&written, "a.csv", None).unwrap();
+    assert_eq!(again.time, [50_000_000_000], "nanoseconds");
 }
 
 #[test]
