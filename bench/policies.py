@@ -2,7 +2,7 @@
 """docs/results/policies.tsv: what each policy misses, beside other programs.
 
     bench/policies.py --warmset PROGRAM [--libcachesim DIRECTORY] [--cachesim PROGRAM] [--lirs PROGRAM]
-                      [--clock-pro PROGRAM] [--caffeine COMMAND] TRACE... > docs/results/policies.tsv
+                      [--clock-pro PROGRAM] [--caffeine COMMAND] TRACE... [--objects TRACE]... > docs/results/policies.tsv
 
 Each TRACE is read by warmset-tools and handed to the others as page numbers in the order of their first use, so formats
 do not count. The other programs are built or installed by the reader; nothing is fetched here:
@@ -14,6 +14,11 @@ do not count. The other programs are built or installed by the reader; nothing i
     --caffeine     a command that starts Caffeine's simulator with what is in JAVA_TOOL_OPTIONS
 
 A program that cannot run at a size, or is not given, has no row.
+
+--objects is a trace with sizes of objects, for the policies of caches in bytes and libcachesim; `zipf` is one that is made
+here, of 2,000,000 references to 100,000 objects. Each object has the size of its first reference, as libcachesim keeps
+that. A cell has two rows, one of misses and one of missed bytes; its capacity is in bytes. Their draws at random go on
+from run to run, so each run has a process of its own.
 """
 
 import argparse
@@ -21,7 +26,9 @@ import array
 import csv
 import io
 import json
+import multiprocessing
 import os
+import random
 import re
 import struct
 import subprocess
@@ -81,6 +88,20 @@ CAFFEINE = [
     ("wtinylfu", "sketch.WindowTinyLfu", {}),
     ("linux", "irr.DClock", {"dclock.percent-active.0": 0.5}),
 ]
+# Our policy of objects, the class of libcachesim, and its admission.
+OBJECTS = [
+    ("fifo", "FIFO", None),
+    ("lru", "LRU", None),
+    ("clock", "Clock", None),
+    ("sieve", "Sieve", None),
+    ("s3fifo:fill=1", "S3FIFO", None),
+    ("gdsf", "GDSF", None),
+    ("gdsf:enters=1", "GDSF", None),
+    ("lhd", "LHD", None),
+    ("lecar", "LeCaR", None),
+    ("lecar:bytes=1", "LeCaR", None),
+    ("adaptsize:interval=30000,wait=1000", "LRU", "AdaptSizeAdmissioner"),
+]
 AUTHORS_CLOCK_PRO = "clockpro:cold=0.05,most=0.05,again=0"
 
 
@@ -116,6 +137,44 @@ class Trace:
         return sorted({SMALLEST} | {size for size in shares if size > SMALLEST})
 
 
+class SizedTrace:
+    """A trace of objects, each of one size, as oracleGeneral."""
+
+    def __init__(self, told, warmset, scratch):
+        self.path = told
+        if told == "zipf":
+            self.name = told
+            self.refs = list(zipf_with_sizes())
+        else:
+            path = Path(told)
+            self.name = path.name.split(".")[0]
+            read = scratch / "read.oracleGeneral"
+            subprocess.run([warmset, "convert", "--quiet", "--force", path, read], check=True, capture_output=True)
+            self.refs = [(object, size) for _, object, size, _ in RECORD.iter_unpack(read.read_bytes())]
+        sizes = {}
+        self.refs = [(object, sizes.setdefault(object, size)) for object, size in self.refs if size]
+        self.objects = len(sizes)
+        self.footprint = sum(sizes.values())
+        self.bytes = sum(size for _, size in self.refs)
+        self.records = scratch / f"{self.name}.oracleGeneral"
+        with open(self.records, "wb") as out:
+            for at, (object, size) in enumerate(self.refs):
+                out.write(RECORD.pack(at, object + 1, size, -1))
+
+    def capacities(self):
+        return [int(self.footprint * share) for share in SHARES]
+
+
+def zipf_with_sizes():
+    """Objects of a popularity like 1/rank, and of sizes like those of a web cache: a median of 8 KB, some of megabytes."""
+    objects = 100_000
+    draws = random.Random(59)
+    sizes = [1 + int(draws.lognormvariate(9, 1.5)) for _ in range(objects)]
+    weights = [1 / (rank + 1) for rank in range(objects)]
+    for object in draws.choices(range(objects), weights, k=2_000_000):
+        yield object, sizes[object]
+
+
 def ours(warmset, trace, capacity, policies):
     """Our misses, by policy."""
     command = [warmset, "simulate", "--quiet", "--json", "-c", str(capacity)]
@@ -124,6 +183,40 @@ def ours(warmset, trace, capacity, policies):
     ran = subprocess.run(command + [trace.words], capture_output=True, text=True, check=True)
     runs = [json.loads(line) for line in ran.stdout.splitlines()]
     return {policy: run["misses"] for policy, run in zip(policies, runs, strict=True)}
+
+
+def ours_of_objects(warmset, trace, capacity):
+    """Our misses and missed bytes, by policy."""
+    command = [warmset, "simulate", "--objects", "--quiet", "--json", "-c", str(capacity)]
+    for policy, _, _ in OBJECTS:
+        command += ["-p", policy]
+    ran = subprocess.run(command + [trace.records], capture_output=True, text=True, check=True)
+    runs = [json.loads(line) for line in ran.stdout.splitlines()]
+    return {run["policy"]: (run["misses"], run["missed_bytes"]) for run in runs}
+
+
+def object_miss_ratios(directory, records, capacity, name, admission):
+    """What libcachesim says: misses per reference, and missed bytes per byte."""
+    sys.path.insert(0, directory)
+    import libcachesim
+
+    filters = {"admissioner": getattr(libcachesim, admission)()} if admission else {}
+    cache = getattr(libcachesim, name)(capacity, hashpower=18, **filters)
+    reader = libcachesim.TraceReader(str(records), libcachesim.TraceType.ORACLE_GENERAL_TRACE)
+    return cache.process_trace(reader)
+
+
+def object_rows(arguments, trace, capacity):
+    """A row for the misses and one for the missed bytes of each policy of objects."""
+    own = ours_of_objects(arguments.warmset, trace, capacity)
+    spawn = multiprocessing.get_context("spawn")
+    with spawn.Pool(1, maxtasksperchild=1) as pool:
+        for policy, name, admission in OBJECTS:
+            told = pool.apply(object_miss_ratios, (arguments.libcachesim, str(trace.records), capacity, name, admission))
+            missed = round(told[0] * len(trace.refs)), round(told[1] * trace.bytes)
+            program = f"libcachesim {name}" + (f" with {admission}" if admission else "")
+            for ours, theirs, what in zip(own[policy], missed, ("", ", bytes"), strict=True):
+                yield f"--objects {policy}", ours, program + what, theirs
 
 
 def by_libcachesim(directory, trace, capacity):
@@ -206,7 +299,8 @@ def main():
     parser.add_argument("--warmset", required=True)
     for name in ("libcachesim", "cachesim", "lirs", "clock-pro", "caffeine"):
         parser.add_argument(f"--{name}")
-    parser.add_argument("trace", nargs="+")
+    parser.add_argument("--objects", action="append", default=[])
+    parser.add_argument("trace", nargs="*")
     arguments = parser.parse_args()
     print("trace", "references", "pages", "capacity", "policy", "misses", "program", "its_misses", "equal", sep="\t")
     with tempfile.TemporaryDirectory() as scratch:
@@ -221,10 +315,17 @@ def main():
                         equal = round(told / len(trace.refs), 4) == misses
                     else:
                         equal = told == misses
-                    print(
-                        trace.name, len(trace.refs), trace.pages, capacity, policy, told, program, misses, "yes" if equal else "no",
-                        sep="\t", flush=True,
-                    )
+                    cell(trace.name, len(trace.refs), trace.pages, capacity, policy, told, program, misses, equal)
+        for told in arguments.objects:
+            trace = SizedTrace(told, arguments.warmset, Path(scratch))
+            for capacity in trace.capacities():
+                for policy, own, program, theirs in object_rows(arguments, trace, capacity):
+                    cell(trace.name, len(trace.refs), trace.objects, capacity, policy, own, program, theirs, own == theirs)
+
+
+def cell(*columns):
+    *rest, equal = columns
+    print(*rest, "yes" if equal else "no", sep="\t", flush=True)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,11 @@ METRICS_PAGE = ROOT / "docs/reference/metrics.md"
 DEFAULTS = ROOT / "packaging/warmset.toml"
 CONFIGURATION_PAGE = ROOT / "docs/reference/configuration.md"
 
-POLICY_SOURCES = ROOT / "crates/workingset/src/policy"
+# The sources of each family of policies, and the section of the page that has their rows.
+POLICY_SOURCES = {
+    "Each policy": ROOT / "crates/workingset/src/policy",
+    "Caches of objects": ROOT / "crates/workingset/src/objects",
+}
 POLICIES_PAGE = ROOT / "docs/reference/policies.md"
 CELLS = ROOT / "docs/results/policies.tsv"
 
@@ -154,9 +158,9 @@ def configuration_complaints() -> list[str]:
     return complaints
 
 
-def policies() -> set[str]:
+def policies(sources: Path) -> set[str]:
     found = set()
-    for source in POLICY_SOURCES.glob("*.rs"):
+    for source in sources.glob("*.rs"):
         found.update(SPEC.findall(source.read_text()))
     return found
 
@@ -191,9 +195,12 @@ def spread_of(rows: list[dict[str, str]]) -> str:
 def policies_complaints() -> list[str]:
     page = POLICIES_PAGE.read_text()
     name = POLICIES_PAGE.name
-    rows = POLICY_ROW.findall(page.split("\n## ")[1])
-    complaints = [f"{name}: {policy} has no row" for policy in policies() - set(rows)]
-    complaints += [f"{name}: {policy} is no policy" for policy in set(rows) - policies()]
+    complaints = []
+    sections = dict(section.split("\n", 1) for section in page.split("\n## ")[1:])
+    for heading, sources in POLICY_SOURCES.items():
+        rows = set(POLICY_ROW.findall(sections.get(heading, "")))
+        complaints += [f"{name}, {heading}: {policy} has no row" for policy in policies(sources) - rows]
+        complaints += [f"{name}, {heading}: {policy} is no policy" for policy in rows - policies(sources)]
     if cells() not in page:
         complaints.append(f"{name}: the table of cells differs from {CELLS.name}: lint/reference.py --write")
     return complaints
@@ -210,7 +217,8 @@ def main() -> int:
     for complaint in complaints:
         print(f"reference: {complaint}", file=sys.stderr)
     if not complaints:
-        print(f"reference: {len(families())} metrics and {len(keys_of_file())} keys stand in their pages, and {len(policies())} policies")
+        count = sum(len(policies(sources)) for sources in POLICY_SOURCES.values())
+        print(f"reference: {len(families())} metrics and {len(keys_of_file())} keys stand in their pages, and {count} policies")
     return 1 if complaints else 0
 
 

@@ -17,6 +17,7 @@ mod capsules;
 mod failure;
 mod libraries;
 mod measure;
+mod objects;
 mod policies;
 mod python_policy;
 mod reading;
@@ -39,6 +40,8 @@ mod _warmset {
     use crate::failure::Error;
     #[pymodule_export]
     use crate::measure::{Lifetime, WorkingSet, curve, lifetime, working_set};
+    #[pymodule_export]
+    use crate::objects::simulate_objects;
     #[pymodule_export]
     use crate::policies::{policies, simulate};
     #[pymodule_export]

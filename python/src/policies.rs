@@ -10,11 +10,12 @@ use pyo3::types::{PyDict, PyList, PyString};
 use rayon::prelude::*;
 use std::sync::Arc;
 use std::time::Instant;
-use workingset::policy::Choice;
+use workingset::objects::OBJECT_POLICIES;
+use workingset::policy::{Choice, OptionSpec};
 use workingset::{POLICIES, Score, capacity};
 
 /// Capacities that are run if none are given.
-const USUAL: [&str; 5] = ["1%", "5%", "10%", "25%", "50%"];
+pub(crate) const USUAL: [&str; 5] = ["1%", "5%", "10%", "25%", "50%"];
 
 /// The string, or each of several items as a string.
 pub(crate) fn words(told: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
@@ -259,31 +260,55 @@ fn table(runs: &[Run]) -> PyResult<Table> {
 
 /// The replacement policies.
 ///
+/// Args:
+///     objects: those of ``simulate_objects``, for caches of objects that have sizes, instead of those of ``simulate``.
+///
 /// Returns:
-///     A dict for each: name, about, source, variable (whether its memory grows and shrinks), and options: name,
-///     default and about.
+///     A dict for each: name, about, source, and options: name, default and about; those of ``simulate`` also variable,
+///     whether its memory grows and shrinks.
 ///
 /// >>> [policy["name"] for policy in policies()][:4]
 /// ['fifo', 'half-life', 'random', 'lru']
+/// >>> [policy["name"] for policy in policies(objects=True)][5:8]
+/// ['gdsf', 'lhd', 'lecar']
 #[pyfunction]
-pub(crate) fn policies(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+#[pyo3(signature = (*, objects=false))]
+pub(crate) fn policies(py: Python<'_>, objects: bool) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let mut all = Vec::new();
-    for spec in POLICIES {
-        let options = PyList::empty(py);
-        for (name, default, about) in spec.options {
-            let option = PyDict::new(py);
-            option.set_item("name", name)?;
-            option.set_item("default", default)?;
-            option.set_item("about", about)?;
-            options.append(option)?;
+    if objects {
+        for spec in OBJECT_POLICIES {
+            all.push(listed(py, spec.name, spec.about, spec.cite, spec.options)?);
         }
-        let policy = PyDict::new(py);
-        policy.set_item("name", spec.name)?;
-        policy.set_item("about", spec.about)?;
-        policy.set_item("source", spec.cite)?;
+        return Ok(all);
+    }
+    for spec in POLICIES {
+        let policy = listed(py, spec.name, spec.about, spec.cite, spec.options)?;
         policy.set_item("variable", spec.variable)?;
-        policy.set_item("options", options)?;
         all.push(policy);
     }
     Ok(all)
+}
+
+/// A policy of either family.
+fn listed<'py>(
+    py: Python<'py>,
+    name: &str,
+    about: &str,
+    source: &str,
+    options: &[OptionSpec],
+) -> PyResult<Bound<'py, PyDict>> {
+    let all = PyList::empty(py);
+    for (name, default, about) in options {
+        let option = PyDict::new(py);
+        option.set_item("name", name)?;
+        option.set_item("default", default)?;
+        option.set_item("about", about)?;
+        all.append(option)?;
+    }
+    let policy = PyDict::new(py);
+    policy.set_item("name", name)?;
+    policy.set_item("about", about)?;
+    policy.set_item("source", source)?;
+    policy.set_item("options", all)?;
+    Ok(policy)
 }

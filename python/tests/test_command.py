@@ -46,6 +46,31 @@ def test_write_backs_are_known_where_the_command_knows_them(command: Command) ->
     assert (unknown[0]["writebacks"], np.isnan(unknown["writebacks"]).all()) == (None, True)
 
 
+@pytest.mark.parametrize("resized", ["miss", "hit"])
+def test_caches_of_objects_miss_as_often_and_as_many_bytes(command: Command, tmp_path: Path, resized: Any) -> None:
+    draws = np.random.default_rng(1)
+    objects = draws.zipf(1.2, 5000) % 300
+    sizes = 1 + objects * 37 % 900 + (draws.random(5000) < 0.01)
+    path = tmp_path / "requests.csv"
+    rows = "".join(f"{name},{size}\n" for name, size in zip(objects, sizes, strict=True))
+    path.write_text("key,size\n" + rows)
+    told = printed(
+        command("--json", "simulate", path, "--objects", "--resized", resized, "-p", "all", "-c", "2%,8KiB")
+    )
+    trace = warmset.Trace.read(path, sizes=True)
+    scores = warmset.simulate_objects(trace, "all", ["2%", "8KiB"], resized=resized)
+    assert len(told) == 2 * len(warmset.policies(objects=True))
+    assert {json.dumps(row.pop("trace")) for row in told} == {json.dumps(trace.source)}
+    assert without_times(scores.rows()) == without_times(told)
+    assert scores["resized"][0] > 0
+    again = warmset.Trace(objects, size=sizes)
+    assert list(warmset.simulate_objects(again, "all", ["2%", "8KiB"], resized=resized)["misses"]) == list(scores["misses"])
+    with pytest.raises(warmset.Error, match="changes its size"):
+        warmset.simulate_objects(trace, resized="refuse")
+    with pytest.raises(warmset.Error, match="no sizes of objects"):
+        warmset.simulate_objects(warmset.Trace.read(path))
+
+
 @pytest.mark.parametrize("clock", ["references", "trace", "bytes"])
 def test_lifetimes_and_knees_are_the_same_by_every_clock(command: Command, clock: str) -> None:
     of = "lru,ws,vmin,opt,ws:theta=900"

@@ -23,6 +23,7 @@ __all__ = [
     "policies",
     "replay",
     "simulate",
+    "simulate_objects",
     "synth",
     "together",
     "working_set",
@@ -89,6 +90,7 @@ class Trace:
         op: ArrayLike | None = None,
         task: ArrayLike | None = None,
         *,
+        size: ArrayLike | None = None,
         page_size: int = 4096,
         clock: _Clock | None = None,
         progress: _Progress | None = None,
@@ -104,16 +106,22 @@ class Trace:
         clock: Literal["references", "trace", "bytes"] = "references",
         window: tuple[int | None, int | None] | None = None,
         task: int | None = None,
+        sizes: bool = False,
         progress: _Progress | None = None,
     ) -> Trace: ...
     @staticmethod
-    def from_arrow(table: _ArrowTable, *, progress: _Progress | None = None) -> Trace: ...
+    def from_arrow(table: _ArrowTable, *, sizes: bool = False, progress: _Progress | None = None) -> Trace: ...
     @staticmethod
     def from_pandas(
-        frame: Any, *, page_size: int = 4096, clock: _Clock | None = None, progress: _Progress | None = None
+        frame: Any,
+        *,
+        page_size: int = 4096,
+        clock: _Clock | None = None,
+        sizes: bool = False,
+        progress: _Progress | None = None,
     ) -> Trace: ...
     @staticmethod
-    def from_polars(frame: _ArrowTable, *, progress: _Progress | None = None) -> Trace: ...
+    def from_polars(frame: _ArrowTable, *, sizes: bool = False, progress: _Progress | None = None) -> Trace: ...
     def to_arrow(self) -> Any: ...
     def to_pandas(self) -> Any: ...
     def to_polars(self) -> Any: ...
@@ -148,6 +156,8 @@ class Trace:
     def op(self) -> NDArray[np.uint8] | None: ...
     @property
     def task(self) -> NDArray[np.uint16] | None: ...
+    @property
+    def size(self) -> NDArray[np.uint32] | None: ...
     @property
     def page_size(self) -> int: ...
     @property
@@ -245,6 +255,15 @@ def simulate(
     jobs: int = 0,
     progress: _Progress | None = None,
 ) -> Table: ...
+def simulate_objects(
+    trace: Trace,
+    policies: str | Iterable[str] | None = None,
+    capacities: str | Iterable[int | str] | None = None,
+    *,
+    resized: Literal["miss", "hit", "refuse"] = "miss",
+    jobs: int = 0,
+    progress: _Progress | None = None,
+) -> Table: ...
 def together(
     traces: Mapping[str, Trace] | Iterable[Trace],
     memory: str | Iterable[int | str] | None = None,
@@ -257,7 +276,7 @@ def together(
     jobs: int = 0,
     progress: _Progress | None = None,
 ) -> Together: ...
-def policies() -> list[dict[str, Any]]: ...
+def policies(*, objects: bool = False) -> list[dict[str, Any]]: ...
 def synth(
     kinds: str | Iterable[str],
     references: int = 1_000_000,

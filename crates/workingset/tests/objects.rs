@@ -348,8 +348,7 @@ proptest! {
         bounded(&references, objects * u64::from(size), |policy| match policy {
             // Equals leave by age, so greedy dual is FIFO here, as LFU is.
             "fifo" | "lru" | "clock" | "sieve" | "gdsf" | "lecar" => all..=all,
-            "s3fifo" => optimum..=all,
-            "lhd" | "adaptsize" => optimum..=all,
+            "s3fifo" | "lhd" | "adaptsize" => optimum..=all,
             policy => panic!("{policy} has no bound for a loop"),
         })?;
     }
@@ -383,12 +382,10 @@ proptest! {
             "s3fifo" => least..=least,
             "fifo" => lru..=large + REFERENCES,
             "lru" => lru..=lru,
-            "clock" | "sieve" => least..=lru,
-            // Before its first period it goes by size, and all ages are one.
-            "lhd" => least..=lru,
+            // Before its first period LHD goes by size, and all ages are one. AdaptSize's first scale is above these sizes, and no
+            // interval ends.
+            "clock" | "sieve" | "lhd" | "adaptsize" => least..=lru,
             "lecar" => least..=lru + lru / 10,
-            // Its first scale is above these sizes, and no interval ends.
-            "adaptsize" => least..=lru,
             policy => panic!("{policy} has no bound for large objects"),
         })?;
         // With an interval that ends, large objects are kept out.

@@ -1,5 +1,7 @@
 //! `warmset simulate`: the misses of each policy at each size of memory.
 
+mod objects;
+
 use crate::trace_input::Input;
 use crate::ui::atomic_file::Replacing;
 use crate::ui::{self, Context, Form, json_line, plot, progress};
@@ -21,19 +23,29 @@ use workingset::{Trace, capacity};
 /// `warmset policies` lists, with options as in 2q:kin=0.25 or s3fifo(thr1); `all` stands for every policy. A policy of
 /// variable memory (ws, pff, vmin, half-life) gets the parameter at which its mean size is the capacity, unless its
 /// parameter is given.
+///
+/// With --objects, the pages are objects that have sizes, the memory is a cache of so many bytes, and missed bytes are
+/// printed beside the misses. There are other policies for it, which `warmset policies` lists as well.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
-    /// Policies, separated by commas; the option may be repeated
-    #[arg(
-        short,
-        long = "policy",
-        value_name = "POLICY",
-        default_value = "lru,opt"
-    )]
+    /// Policies, separated by commas; the option may be repeated [default: lru,opt; with --objects lru,gdsf]
+    #[arg(short, long = "policy", value_name = "POLICY")]
     policies: Vec<String>,
-    /// Sizes of memory: pages, bytes such as 64MiB, or per cent of the footprint
+    /// Simulate a cache of objects by their sizes: the capacity is in bytes
+    #[arg(long)]
+    objects: bool,
+    /// With --objects, a reference to an object of another size than before: a miss, a hit if it is in the cache, or an error
+    #[arg(
+        long,
+        value_name = "RULE",
+        value_parser = ["miss", "hit", "refuse"],
+        default_value = "miss",
+        requires = "objects"
+    )]
+    resized: String,
+    /// Sizes of memory: pages (with --objects bytes), bytes such as 64MiB, or per cent of the footprint
     #[arg(
         short,
         long = "capacity",
@@ -107,9 +119,9 @@ impl Row {
 
 /// A result, and what was read for it.
 #[derive(Serialize)]
-struct Noted<'r> {
+struct Noted<'r, R> {
     #[serde(flatten)]
-    row: &'r Row,
+    row: &'r R,
     trace: &'r ReadNote,
 }
 
@@ -117,7 +129,10 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
     if let Some(path) = &args.plot {
         args.replacing.check(path)?;
     }
-    let choices = Choice::list(&args.policies)?;
+    if args.objects {
+        return objects::run(args, context, out);
+    }
+    let choices = Choice::list(&policies_or(&args.policies, "lru,opt"))?;
     let (trace, note) = args.input.load_noted()?;
     let capacities = capacity::of_trace(&args.capacities, &trace)?;
     let rows = rows(args, &trace, &choices, &capacities)?;
@@ -141,18 +156,36 @@ fn rows(args: &Args, trace: &Trace, choices: &[Choice], capacities: &[usize]) ->
         trace.next_uses();
     }
     let tasks = tasks(choices, capacities);
+    let rows = in_parallel(args.jobs, &tasks, |task| task.run(trace))?;
+    Ok(rows.concat())
+}
+
+/// The policies that were asked for, or the usual ones.
+fn policies_or(asked: &[String], usual: &str) -> Vec<String> {
+    if asked.is_empty() {
+        return vec![usual.to_owned()];
+    }
+    asked.to_vec()
+}
+
+/// Runs each task, and shows the progress.
+fn in_parallel<T: Sync, R: Send>(
+    jobs: Option<usize>,
+    tasks: &[T],
+    run: impl Fn(&T) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
     let bar = progress::steps("simulating", tasks.len());
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(ui::threads(args.jobs, tasks.len()))
+        .num_threads(ui::threads(jobs, tasks.len()))
         .build()?;
-    let run_one = |task: &Task<'_>| {
-        let rows = task.run(trace);
+    let run_one = |task: &T| {
+        let result = run(task);
         bar.inc(1);
-        rows
+        result
     };
-    let rows: Result<Vec<Vec<Row>>> = pool.install(|| tasks.par_iter().map(run_one).collect());
+    let results = pool.install(|| tasks.par_iter().map(run_one).collect());
     bar.finish_and_clear();
-    Ok(rows?.concat())
+    results
 }
 
 /// A policy and the sizes that one run of it serves.
