@@ -5,7 +5,7 @@
 //!   one's weight is multiplied by `exp(−learning · 0.005^(t/N))`, and both are made to add up to 1:
 //!   `t` is the number of references since, and `N` the number of objects in the cache. Of equally
 //!   often used objects, LFU takes the one that has been so longest.
-//! - Cost: O(log n) for each reference in the cache; 45 B for each object, and about 40 B for each
+//! - Cost: O(log n) for each reference in the cache; 37 B for each object, and about 40 B for each
 //!   in the cache.
 //! - Source: Vietri et al., HotStorage 2018, for pages of one size. libCacheSim's program has the
 //!   bytes of the cache for `N`: `bytes` of 1.

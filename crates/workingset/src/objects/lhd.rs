@@ -6,7 +6,7 @@
 //!   number of hits expected from then on, divided by the time that an object will stay, and by its
 //!   bytes. Of some objects drawn at random, and of the last ones that came with a low density, the
 //!   lowest leaves. A few explorers stay in any case, so that hits at high ages are seen.
-//! - Cost: 32 draws for each eviction; 36 B for each object, and 5 MB.
+//! - Cost: 32 draws for each eviction; 4 B for each object, 40 B for each in the cache, and 4 MB.
 //! - Source: Beckmann, Chen, Cidon, NSDI 2018, and the constants of its authors' program, which
 //!   libCacheSim has. It is here, and not LRB, because it needs no library for machine learning, and
 //!   its program can be compared draw by draw.

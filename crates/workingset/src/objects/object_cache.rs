@@ -159,7 +159,7 @@ pub fn run<P: ObjectPolicy>(
     let setup = setup(objects, capacity, options)?;
     let mut cache = ObjectCache::<P>::new(objects, &setup)?;
     let mut sum = 0_u128;
-    for (object, size) in objects.references() {
+    for (object, size) in objects.each() {
         if size > 0 {
             cache.access(object, size);
             sum += u128::from(cache.used);
@@ -186,7 +186,7 @@ pub(super) fn steps<P: ObjectPolicy>(
     let setup = setup(objects, capacity, options)?;
     let mut cache = ObjectCache::<P>::new(objects, &setup)?;
     let mut steps = Vec::with_capacity(objects.references as usize);
-    for (object, size) in objects.references() {
+    for (object, size) in objects.each() {
         if size > 0 {
             steps.push(ObjectStep {
                 access: cache.access(object, size),

@@ -2,7 +2,7 @@
 //!
 //! - Rule: that of the policy of pages. An object as large as the small FIFO's share is let in only
 //!   if it is in the ghost list.
-//! - Cost: O(1) for each reference, amortised; 13 B for each object.
+//! - Cost: O(1) for each reference, amortised; 14 B for each object.
 //! - Source: Yang, Zhang, Qiu, Yue, Rashmi, SOSP 2023, and libCacheSim, whose authors are those of
 //!   the paper. The paper itself has objects of one size.
 //! - Limits: objects above a tenth of the cache are in it only after two misses.

@@ -93,7 +93,7 @@ impl<'t> Objects<'t> {
     fn survey(&mut self) -> Result<(), Error> {
         let mut last = vec![0_u32; self.trace.pages()];
         let mut most = vec![0_u32; self.trace.pages()];
-        for (at, (object, size)) in self.references().enumerate() {
+        for (at, (object, size)) in self.each().enumerate() {
             if size == 0 {
                 self.without_size += 1;
                 continue;
@@ -126,7 +126,7 @@ impl<'t> Objects<'t> {
     }
 
     /// The object and the size of each reference, in order.
-    pub(super) fn references(&self) -> impl Iterator<Item = (Page, u32)> + 't {
+    pub(super) fn each(&self) -> impl Iterator<Item = (Page, u32)> + 't {
         let refs = self.trace.refs().iter().copied();
         refs.zip(self.sizes.iter().copied())
     }

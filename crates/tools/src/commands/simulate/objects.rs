@@ -155,7 +155,7 @@ fn notes(out: &mut impl Write, objects: &Objects<'_>, rows: &[Row]) -> Result<()
     if rows.iter().any(|row| row.above_footprint) {
         writeln!(
             out,
-            "+ above the footprint: every object is missed once, and what is more than {} bytes is never used",
+            "+ above the footprint: what is more than {} bytes is never used",
             objects.footprint
         )?;
     }
