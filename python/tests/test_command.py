@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from conftest import FIXTURES, STORM, Command, printed
 
 import warmset
 
+Resized = Literal["miss", "hit"]
 LACKEY = FIXTURES / "traces" / "gzip-lackey.txt.zst"
 WEB = FIXTURES / "traces" / "web12.trace.xz"
 LS = FIXTURES / "traces" / "ls-lackey-pages.u32.zst"
@@ -47,16 +48,14 @@ def test_write_backs_are_known_where_the_command_knows_them(command: Command) ->
 
 
 @pytest.mark.parametrize("resized", ["miss", "hit"])
-def test_caches_of_objects_miss_as_often_and_as_many_bytes(command: Command, tmp_path: Path, resized: Any) -> None:
+def test_caches_of_objects_miss_as_often_and_as_many_bytes(command: Command, tmp_path: Path, resized: Resized) -> None:
     draws = np.random.default_rng(1)
     objects = draws.zipf(1.2, 5000) % 300
     sizes = 1 + objects * 37 % 900 + (draws.random(5000) < 0.01)
     path = tmp_path / "requests.csv"
     rows = "".join(f"{name},{size}\n" for name, size in zip(objects, sizes, strict=True))
     path.write_text("key,size\n" + rows)
-    told = printed(
-        command("--json", "simulate", path, "--objects", "--resized", resized, "-p", "all", "-c", "2%,8KiB")
-    )
+    told = printed(command("--json", "simulate", path, "--objects", "--resized", resized, "-p", "all", "-c", "2%,8KiB"))
     trace = warmset.Trace.read(path, sizes=True)
     scores = warmset.simulate_objects(trace, "all", ["2%", "8KiB"], resized=resized)
     assert len(told) == 2 * len(warmset.policies(objects=True))
@@ -64,7 +63,8 @@ def test_caches_of_objects_miss_as_often_and_as_many_bytes(command: Command, tmp
     assert without_times(scores.rows()) == without_times(told)
     assert scores["resized"][0] > 0
     again = warmset.Trace(objects, size=sizes)
-    assert list(warmset.simulate_objects(again, "all", ["2%", "8KiB"], resized=resized)["misses"]) == list(scores["misses"])
+    same = warmset.simulate_objects(again, "all", ["2%", "8KiB"], resized=resized)
+    assert list(same["misses"]) == list(scores["misses"])
     with pytest.raises(warmset.Error, match="changes its size"):
         warmset.simulate_objects(trace, resized="refuse")
     with pytest.raises(warmset.Error, match="no sizes of objects"):
