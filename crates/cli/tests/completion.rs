@@ -12,6 +12,8 @@ use clap_complete::Shell;
 use place::Place;
 use std::process::Command;
 use values::{values_of, whole_command, with_values};
+use workingset::objects::ObjectChoice;
+use workingset::policy::Choice;
 
 /// A shell that has read the completions.
 struct Bash {
@@ -103,8 +105,17 @@ fn what_is_completed_is_understood() {
     ]);
     assert_eq!(together.code, Some(0), "{together:?}");
     let sizes = list("capacities", "SIZE").join(",");
-    let policies = list("policies", "POLICY").join(",");
-    for policies in ["all", &policies.replace(",all", "")] {
+    let known = list("policies", "POLICY");
+    let is_of_objects = |name: &&str| ObjectChoice::parse(name).is_ok();
+    let (of_pages, others): (Vec<&str>, Vec<&str>) =
+        known.iter().partition(|name| Choice::parse(name).is_ok());
+    assert!(
+        others
+            .iter()
+            .all(|name| is_of_objects(name) || *name == "all"),
+        "{others:?}"
+    );
+    for policies in ["all", &of_pages.join(",")] {
         let args = [
             "simulate",
             "a.parquet",

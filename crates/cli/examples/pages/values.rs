@@ -106,6 +106,7 @@ pub(crate) fn values_of(option: &str, value: &str) -> Vec<Value> {
             .collect(),
         ("policies", "POLICY") => {
             let mut all = policies();
+            all.extend(of_objects_alone());
             all.push(("all", "every policy"));
             all
         }
@@ -130,6 +131,20 @@ fn formats() -> impl Iterator<Item = Value> {
 fn policies() -> Vec<Value> {
     let specs = workingset::POLICIES.iter();
     specs.map(|spec| (spec.name, spec.about)).collect()
+}
+
+/// The policies for `--objects` that have no name of one of pages.
+fn of_objects_alone() -> Vec<Value> {
+    let mut values = Vec::new();
+    for spec in workingset::objects::OBJECT_POLICIES {
+        let is_of_pages = workingset::POLICIES
+            .iter()
+            .any(|page| page.name == spec.name);
+        if !is_of_pages {
+            values.push((spec.name, spec.about));
+        }
+    }
+    values
 }
 
 /// The units that are protected as packaged: a name to begin with.
