@@ -1,5 +1,6 @@
-//! Decodes what Warmset's tool for Valgrind writes (`valgrind/uses.c`) while programs run: several
-//! processes, their threads, and the programs that they start.
+//! Decodes what Warmset's tool for Valgrind (`valgrind/uses.c`) and its plugin for QEMU
+//! (`qemu/uses.c`) write while programs run: several processes, their threads, and the programs
+//! that they start.
 //!
 //! The tool writes each superblock of a program once, with its fetches and accesses, and then the
 //! superblock's number each time it runs. Which page an access is to is written only if it is
@@ -232,7 +233,7 @@ impl Decoder {
         };
         if *version != VERSION {
             return Err(Error::Format(format!(
-                "the Valgrind tool writes version {version}, and this program reads version {VERSION}: install both anew"
+                "the tool that records writes version {version}, and this program reads version {VERSION}: install both anew"
             )));
         }
         let is_fork = long(*low, *high) != 0;
@@ -273,11 +274,11 @@ impl Decoder {
             return Ok(());
         };
         let left = process.left.take();
-        let Some(Some(block)) = process.blocks.get_mut(number) else {
-            return Err(damaged(process, "a superblock that it did not describe"));
-        };
         let mut rule = self.rule;
         rule.space = process.space;
+        let Some(block) = process.blocks.get_mut(number) else {
+            return Err(damaged(process, "a superblock that it did not describe"));
+        };
         if block.is_steady() && left.is_none() && self.skip == 0 {
             let (lines, is_noted) = block.whole(&rule);
             if !is_noted {
@@ -492,9 +493,9 @@ fn access(process: &mut Process, at: u32, address: u64) -> Result<(), Error> {
     let Some(number) = process.pending else {
         return Err(damaged(process, "an access of no superblock"));
     };
-    let block = process.blocks.get_mut(number);
-    let is_access = block
-        .and_then(Option::as_mut)
+    let is_access = process
+        .blocks
+        .get_mut(number)
         .is_some_and(|block| block.access(at as usize, address));
     if !is_access {
         return Err(damaged(process, "an access that its superblock has not"));
@@ -507,16 +508,9 @@ fn define(process: &mut Process, body: &[u32]) -> Result<(), Error> {
     let [number, events @ ..] = body else {
         return Err(damaged(process, "a superblock without a number"));
     };
-    let number = *number as usize;
-    // Numbers are given one after the other, or given again.
-    if number > process.blocks.len() {
-        return Err(damaged(process, "a superblock's number that is too large"));
-    }
-    let block = Some(Superblock::of(events)?);
-    match process.blocks.get_mut(number) {
-        Some(place) => *place = block,
-        None => process.blocks.push(block),
-    }
+    process
+        .blocks
+        .define(*number as usize, Superblock::of(events)?);
     Ok(())
 }
 

@@ -14,6 +14,47 @@ pub(crate) enum Stage {
     Ended,
 }
 
+/// The superblocks of a process, by number.
+#[derive(Debug, Default)]
+pub(crate) struct Blocks {
+    list: Vec<Superblock>,
+    /// Those of a number beyond the list: a thread takes numbers for what it has yet to write, and what others took before a
+    /// fork is never written in the new process.
+    beyond: HashMap<usize, Superblock>,
+}
+
+impl Blocks {
+    #[inline]
+    pub(crate) fn get_mut(&mut self, number: usize) -> Option<&mut Superblock> {
+        if number < self.list.len() {
+            return self.list.get_mut(number);
+        }
+        self.beyond.get_mut(&number)
+    }
+
+    /// Gives a number to a superblock, which it takes from another one if that had it.
+    pub(crate) fn define(&mut self, number: usize, block: Superblock) {
+        if let Some(place) = self.list.get_mut(number) {
+            *place = block;
+            return;
+        }
+        self.beyond.insert(number, block);
+        while let Some(next) = self.beyond.remove(&self.list.len()) {
+            self.list.push(next);
+        }
+    }
+
+    fn forked(&self) -> Self {
+        let beyond = self.beyond.iter();
+        Self {
+            list: self.list.iter().map(Superblock::forked).collect(),
+            beyond: beyond
+                .map(|(number, block)| (*number, block.forked()))
+                .collect(),
+        }
+    }
+}
+
 /// A process between two `exec`s, and the program that it runs.
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -29,7 +70,7 @@ pub(crate) struct Process {
     pub(crate) next_piece: u32,
     /// Words of something that has not come whole.
     pub(crate) rest: Vec<u32>,
-    pub(crate) blocks: Vec<Option<Superblock>>,
+    pub(crate) blocks: Blocks,
     /// The superblock that runs, until what follows is not of it.
     pub(crate) pending: Option<usize>,
     /// Its accesses that were to another page.
@@ -52,7 +93,7 @@ impl Process {
             task: 0,
             next_piece: 0,
             rest: Vec::new(),
-            blocks: Vec::new(),
+            blocks: Blocks::default(),
             pending: None,
             made: Vec::new(),
             left: None,
@@ -62,11 +103,8 @@ impl Process {
     }
 
     pub(crate) fn forked(&self) -> Self {
-        let blocks = self.blocks.iter();
         Self {
-            blocks: blocks
-                .map(|block| block.as_ref().map(Superblock::forked))
-                .collect(),
+            blocks: self.blocks.forked(),
             mappings: self.mappings.clone(),
             ..Self::new(0)
         }
@@ -102,6 +140,28 @@ impl Process {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn superblocks_may_come_in_any_order() {
+        // A fetch of the size that is the number, so that they can be told apart.
+        let block = |number: usize| Superblock::of(&[1 << 30 | number as u32]).unwrap();
+        let mut blocks = Blocks::default();
+        for number in [2, 1, 7, 0, 3] {
+            blocks.define(number, block(number));
+        }
+        assert_eq!(blocks.list.len(), 4);
+        let mut fork = blocks.forked();
+        for number in [0, 1, 2, 3, 7] {
+            let told = |block: &Superblock| format!("{block:?}");
+            let expected = told(&block(number));
+            assert_eq!(
+                blocks.get_mut(number).map(|it| told(it)),
+                Some(expected.clone())
+            );
+            assert_eq!(fork.get_mut(number).map(|it| told(it)), Some(expected));
+        }
+        assert!(blocks.get_mut(4).is_none());
+    }
 
     #[test]
     fn what_is_mapped_over_is_gone() {
