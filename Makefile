@@ -43,17 +43,20 @@ build: guard
 	CARGO=$(CARGO) packaging/compile desktop $(TARGET)
 	CARGO=$(CARGO) packaging/compile tools $(TARGET)
 	@valgrind/build $(TARGET)/release || [ $$? -eq 3 ]
+	@qemu/build $(TARGET)/release || [ $$? -eq 3 ]
 
-# Without DESTDIR it is for this machine, and so is the tool for Valgrind: it works with the version that is installed.
+# Without DESTDIR it is for this machine, and so are the tool for Valgrind, which works with the version that is installed, and
+# the plugin for QEMU.
 ## install what `make build` built below DESTDIR, by default in PREFIX=/usr/local; see packaging/install
 install:
 	@packaging/install install $(TARGET)/release
 	@[ -n "$(DESTDIR)" ] || valgrind/build $(or $(LIBEXECDIR),$(or $(PREFIX),/usr/local)/libexec)/warmset || [ $$? -eq 3 ]
+	@[ -n "$(DESTDIR)" ] || qemu/build $(or $(LIBEXECDIR),$(or $(PREFIX),/usr/local)/libexec)/warmset || [ $$? -eq 3 ]
 
 ## remove what `make install` installs, but not the configuration
 uninstall:
 	@packaging/install uninstall $(TARGET)/release
-	@[ -n "$(DESTDIR)" ] || rm -rf $(or $(LIBEXECDIR),$(or $(PREFIX),/usr/local)/libexec)/warmset/valgrind-*
+	@[ -n "$(DESTDIR)" ] || rm -rf $(or $(LIBEXECDIR),$(or $(PREFIX),/usr/local)/libexec)/warmset/valgrind-* $(or $(LIBEXECDIR),$(or $(PREFIX),/usr/local)/libexec)/warmset/qemu
 
 ## build the VM lab, its manual pages and completions
 lab: guard

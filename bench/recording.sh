@@ -1,11 +1,11 @@
 #!/bin/sh
 # What it costs to record a program: recording.sh PROGRAMS [RUNS] [NAME...]
 #
-# Of each program, RUNS (5) times one after the other: Valgrind alone (its tool none), lackey's text to a file, and a trace by Warmset's
-# own tool, which PROGRAMS/valgrind-VERSION has (valgrind/build PROGRAMS). For each: processor time of all processes, user and system,
-# as median, least and most. The same of one trace by lackey; bytes of a reference. Then the misses of LRU, FIFO and OPT of both traces at
-# four sizes.
-# It writes what docs/results/recording.md has. Needs valgrind, gcc, sqlite3 and chromium for all programs.
+# Of each program, RUNS (5) times one after the other: Valgrind alone (its tool none), lackey's text to a file, a trace by Warmset's
+# own tool, which PROGRAMS/valgrind-VERSION has (valgrind/build PROGRAMS), QEMU alone, and a trace by Warmset's plugin for QEMU, which
+# PROGRAMS/qemu has (qemu/build PROGRAMS). For each: processor time of all processes, user and system, as median, least and most. The
+# same of one trace by lackey; bytes of a reference. Then the misses of LRU, FIFO and OPT of the traces at four sizes.
+# It writes what docs/results/recording.md has. Needs valgrind, qemu-user, gcc and sqlite3 for all programs.
 set -eu
 cd "$(dirname "$0")/.."
 tools=$(realpath "$1")/warmset-tools
@@ -19,10 +19,14 @@ trap 'rm -rf "$scratch"' EXIT
     echo "recording: $library is missing: valgrind/build $(dirname "$tools")" >&2
     exit 1
 }
+[ -d "${library%/*}/qemu" ] || {
+    echo "recording: ${library%/*}/qemu is missing: qemu/build $(dirname "$tools")" >&2
+    exit 1
+}
 # The same for all, and in the same order: the environment is a part of a program's stack, and some programs search it.
 if [ "${VALGRIND_LIB:-}" != "$library" ]; then
     rm -rf "$scratch"
-    exec env -i PATH="$PATH" VALGRIND_LIB="$library" WARMSET_VALGRIND="${library%/*}" "$0" "${tools%/*}" "$runs" "$@"
+    exec env -i PATH="$PATH" VALGRIND_LIB="$library" WARMSET_VALGRIND="${library%/*}" WARMSET_QEMU="${library%/*}" "$0" "${tools%/*}" "$runs" "$@"
 fi
 
 cat >"$scratch/small.c" <<'C'
@@ -80,8 +84,8 @@ gcc -O1 -static -o "$scratch/static" "$scratch/static.c"
 [ $# -gt 0 ] || set -- static ls sqlite3 cc1
 names=$*
 
-echo "| program | M references | Valgrind alone | lackey's text | trace by lackey | trace by uses | lackey's text / uses | bytes by lackey | bytes by uses |"
-echo "|---|---|---|---|---|---|---|---|---|"
+echo "| program | M references | Valgrind alone | lackey's text | trace by lackey | trace by uses | lackey's text / uses | QEMU alone | trace by qemu | lackey's text / qemu | bytes by lackey | bytes by uses | bytes by qemu |"
+echo "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 for name in $names; do
     rm -f "$scratch"/*.seconds
     command_of "$name" >"$scratch/words"
@@ -92,32 +96,41 @@ for name in $names; do
         processor "$scratch/text.seconds" valgrind --tool=lackey --basic-counts=no --trace-mem=yes --log-file="$scratch/text" "$@"
         rm -f "$scratch/text"
         record uses "$@"
+        record qemu "$@"
+        first=$1
+        shift
+        processor "$scratch/qemu-alone.seconds" "qemu-$(uname -m)" "$(command -v "$first")" "$@"
+        set -- "$first" "$@"
     done
     record lackey "$@"
-    printf '| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n' "$name" \
+    printf '| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n' "$name" \
         "$(field references "$scratch/uses.json" | awk '{ printf "%.1f", $1 / 1e6 }')" \
         "$(median <"$scratch/none.seconds")" "$(median <"$scratch/text.seconds")" \
         "$(middle "$scratch/lackey.seconds")" "$(median <"$scratch/uses.seconds")" \
         "$(echo "$(middle "$scratch/text.seconds") $(middle "$scratch/uses.seconds")" | awk '{ printf "%.1f", $1 / $2 }')" \
+        "$(median <"$scratch/qemu-alone.seconds")" "$(median <"$scratch/qemu.seconds")" \
+        "$(echo "$(middle "$scratch/text.seconds") $(middle "$scratch/qemu.seconds")" | awk '{ printf "%.1f", $1 / $2 }')" \
         "$(field bytes_per_reference "$scratch/lackey.json" | awk '{ printf "%.3f", $1 }')" \
-        "$(field bytes_per_reference "$scratch/uses.json" | awk '{ printf "%.3f", $1 }')"
+        "$(field bytes_per_reference "$scratch/uses.json" | awk '{ printf "%.3f", $1 }')" \
+        "$(field bytes_per_reference "$scratch/qemu.json" | awk '{ printf "%.3f", $1 }')"
 done
 
-printf '\n| program | policy | pages | misses by lackey | misses by uses | difference, %% |\n|---|---|---|---|---|---|\n'
+printf '\n| program | policy | pages | misses by lackey | misses by uses | difference, %% | misses by qemu | difference, %% |\n|---|---|---|---|---|---|---|---|\n'
 for name in $names; do
     for policy in lru fifo opt; do
-        for engine in lackey uses; do
-            "$tools" simulate --policy $policy --capacity 5%,10%,25%,50% --json "$scratch/$name-$engine.parquet" >"$scratch/$engine.misses"
+        for engine in lackey uses qemu; do
+            "$tools" simulate --policy $policy --capacity 5%,10%,25%,50% --json "$scratch/$name-$engine.parquet" >"$scratch/$engine.misses" 2>/dev/null
         done
-        python3 - "$name" "$policy" "$scratch/lackey.misses" "$scratch/uses.misses" <<'MISSES'
+        python3 - "$name" "$policy" "$scratch/lackey.misses" "$scratch/uses.misses" "$scratch/qemu.misses" <<'MISSES'
 import json
 import sys
 
 name, policy = sys.argv[1:3]
-lackey, uses = ([json.loads(line) for line in open(path)] for path in sys.argv[3:])
-for one, other in zip(lackey, uses, strict=True):
-    a, b = one["misses"], other["misses"]
-    print(f"| {name} | {policy} | {one['capacity']} | {a} | {b} | {100 * (b - a) / a:+.3f} |")
+engines = ([json.loads(line) for line in open(path)] for path in sys.argv[3:])
+for lackey, uses, qemu in zip(*engines, strict=True):
+    misses = lackey["misses"]
+    others = [f"{one['misses']} | {100 * (one['misses'] - misses) / misses:+.3f}" for one in (uses, qemu)]
+    print(f"| {name} | {policy} | {lackey['capacity']} | {misses} | {' | '.join(others)} |")
 MISSES
     done
 done

@@ -74,7 +74,7 @@ unset ZSHDIR LICENSEDIR
 # The source as the archive has it, with the programs where `packaging/compile` puts them.
 tree=$scratch/src/warmset-$version
 mkdir -p "$tree"
-git ls-files -co --exclude-standard packaging docs valgrind README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE |
+git ls-files -co --exclude-standard packaging docs valgrind qemu README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE |
     tar -c -T - -f - | tar -x -C "$tree" -f -
 mkdir -p "$tree/target"
 ln -s "$programs" "$tree/target/release"

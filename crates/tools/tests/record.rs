@@ -7,38 +7,20 @@
     reason = "a test's helpers fail where the test would"
 )]
 
+#[path = "helpers/recorded.rs"]
+mod helpers;
+
+use helpers::{ODD, THREADS, built, parameter, tasks};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::OnceLock;
-use traces::{Reading, open, read};
 use workingset::{Op, Trace};
 
 /// A directory with the tool, or `None` where it cannot be built. It lives as long as the tests.
 fn tool() -> Option<&'static Path> {
     static TOOL: OnceLock<Option<(tempfile::TempDir, PathBuf)>> = OnceLock::new();
-    let built = TOOL.get_or_init(|| {
-        let directory = tempfile::tempdir().unwrap();
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../valgrind/build");
-        // By a path from where it is called, as `make build` has it.
-        let done = Command::new(script)
-            .arg(".")
-            .current_dir(directory.path())
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&done.stderr);
-        match done.status.code() {
-            Some(0) => {
-                let path = directory.path().to_owned();
-                Some((directory, path))
-            }
-            Some(3) => {
-                eprintln!("not tested: {said}");
-                None
-            }
-            _ => panic!("{said}"),
-        }
-    });
-    built.as_ref().map(|(_, path)| path.as_path())
+    let tool = TOOL.get_or_init(|| built("valgrind/build"));
+    tool.as_ref().map(|(_, path)| path.as_path())
 }
 
 /// Where Valgrind's tools are, lackey among them: an environment of another length moves a program's stack.
@@ -47,51 +29,17 @@ fn library(tool: &Path) -> PathBuf {
     entries.next().unwrap().unwrap().path()
 }
 
-fn trace(tool: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_warmset-tools"))
-        .arg("trace")
-        .args(arguments)
-        .env("WARMSET_VALGRIND", tool)
-        .env("VALGRIND_LIB", library(tool))
-        .output()
-        .unwrap()
-}
-
 fn recorded(tool: &Path, arguments: &[&str]) -> (Trace, String) {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("it.parquet");
-    let done = trace(tool, &[&["-o", path.to_str().unwrap()], arguments].concat());
-    let said = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "{said}");
-    let file = std::fs::File::open(&path).unwrap();
-    let mut source = open(file, "it.parquet", None, Reading::default()).unwrap();
-    let said = String::from_utf8(done.stdout).unwrap();
-    (read(&mut *source, &|_| {}).unwrap(), said)
+    let library = library(tool);
+    let environment = [
+        ("WARMSET_VALGRIND", tool),
+        ("VALGRIND_LIB", library.as_path()),
+    ];
+    helpers::recorded(&environment, arguments)
 }
 
-/// A program compiled from C, in a directory of its own.
 fn compiled(text: &str, options: &[&str]) -> (tempfile::TempDir, String) {
-    let directory = tempfile::tempdir().unwrap();
-    let source = directory.path().join("it.c");
-    let program = directory.path().join("it");
-    std::fs::write(&source, text).unwrap();
-    let done = Command::new("cc")
-        .args(["-O1", "-o"])
-        .arg(&program)
-        .arg(&source)
-        .args(options)
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "{said}");
-    let name = program.to_str().unwrap().to_owned();
-    (directory, name)
-}
-
-fn parameter<'t>(trace: &'t Trace, name: &str) -> Option<&'t str> {
-    let parameters = trace.about.parameters.iter();
-    let mut found = parameters.filter(|parameter| parameter.0 == name);
-    found.next().map(|parameter| parameter.1.as_str())
+    helpers::compiled("cc", text, options)
 }
 
 /// Accesses of all sizes, over the ends of pages, at random, by string instructions, atomic ones, and under a condition.
@@ -173,43 +121,13 @@ fn what_the_options_say_is_the_same_for_both() {
     }
 }
 
-const THREADS: &str = r"
-#include <pthread.h>
-#include <stdlib.h>
-#define N 100
-static void* f(void* a)
-{
-   volatile char* p = aligned_alloc(4096, N * 4096L);
-   int r, i;
-   for (r = 0; r < 3; r++)
-      for (i = 0; i < N; i++)
-         p[i * 4096L] = (long)a;
-   return 0;
-}
-int main(void)
-{
-   long i;
-   for (i = 0; i < 4; i++) {
-      pthread_t t;
-      pthread_create(&t, 0, f, (void*)i);
-      pthread_join(t, 0);
-   }
-   return 3;
-}
-";
-
 #[test]
 fn threads_that_do_not_overlap_are_different_tasks() {
     let Some(tool) = tool() else { return };
     let (_directory, program) = compiled(THREADS, &["-pthread"]);
     for engine in ["uses", "lackey"] {
         let (trace, _) = recorded(tool, &["--engine", engine, "--", &program]);
-        let names: Vec<&str> = trace
-            .about
-            .tasks
-            .iter()
-            .map(|task| task.1.as_str())
-            .collect();
+        let names = tasks(&trace);
         assert_eq!(names.len(), 5, "{engine}: {names:?}");
         assert!(names[4].ends_with(", thread 5"), "{names:?}");
         assert_eq!(parameter(&trace, "ended"), Some("with 3"));
@@ -249,6 +167,17 @@ fn children_forks_and_programs_are_recorded_with_their_mappings() {
     }
     let regions = &trace.about.regions;
     assert!(regions.windows(2).all(|pair| pair[0].1 < pair[1].0));
+}
+
+#[test]
+fn odd_programs_are_recorded_whole() {
+    let Some(tool) = tool() else { return };
+    let (_directory, program) = compiled(ODD, &[]);
+    let (trace, _) = recorded(tool, &["--engine", "uses", "--", &program]);
+    assert_eq!(parameter(&trace, "ended"), Some("with 0"));
+    assert_eq!(parameter(&trace, "cut"), None);
+    assert_eq!(tasks(&trace).len(), 1001);
+    assert!(trace.pages() > 1000 + 16);
 }
 
 #[test]

@@ -3,6 +3,8 @@
 mod arguments;
 mod attach;
 mod damon;
+mod elf;
+mod emulator;
 mod engine;
 mod feed;
 mod lines;
@@ -10,6 +12,7 @@ mod live;
 mod output;
 mod perf;
 mod program;
+mod recorder;
 mod recording;
 mod regions;
 mod sample;

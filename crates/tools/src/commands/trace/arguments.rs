@@ -20,7 +20,8 @@ pub(crate) struct Args {
     /// that, or the directory of a control group
     #[arg(required_unless_present_any = ["pid", "engine"], trailing_var_arg = true, value_name = "PROGRAM")]
     pub(super) what: Vec<OsString>,
-    /// How references are observed [default: valgrind; sample with --pid]
+    /// How references are observed [default: valgrind, or qemu if Valgrind cannot run the
+    /// program; sample with --pid]
     #[arg(long, value_enum, conflicts_with = "watch")]
     engine: Option<Engine>,
     /// A process that is running
@@ -93,14 +94,14 @@ impl Args {
 
     /// An option that the engine does not have, and what to write instead.
     fn contradiction(&self, engine: Engine) -> Option<(&'static str, &'static str)> {
-        let is_of_valgrind = self.alone || self.as_published || self.skip > 0;
+        let is_of_started = self.alone || self.as_published || self.skip > 0;
         match engine {
             engine if engine.starts_program() && self.pid.is_some() => Some((
-                "Valgrind sees only programs that it starts",
+                "Valgrind and QEMU see only programs that they start",
                 "for a running process: --engine sample --pid NUMBER",
             )),
             engine if engine.starts_program() && self.every.is_some() => Some((
-                "--every: Valgrind sees every reference",
+                "--every: Valgrind and QEMU see every reference",
                 "for a running process: --engine sample --pid NUMBER",
             )),
             engine if engine.starts_program() => None,
@@ -112,8 +113,8 @@ impl Args {
                 "--every: with perf the CPU samples at its own pace",
                 "leave it out, or use --engine sample",
             )),
-            _ if is_of_valgrind => Some((
-                "--alone, --as-published and --skip are for programs that Valgrind starts",
+            _ if is_of_started => Some((
+                "--alone, --as-published and --skip are for programs that Valgrind or QEMU starts",
                 "leave them out",
             )),
             _ => None,

@@ -115,8 +115,8 @@ fn start(args: &Args, engine: Engine, root: &Path) -> Result<Box<dyn LiveRecordi
         Engine::Sample => sample::start(args, root, until),
         Engine::Damon | Engine::DamonPhysical => damon::start(args, engine, root, until),
         Engine::Perf => perf::start(args, until),
-        Engine::Valgrind | Engine::Uses | Engine::Lackey => {
-            anyhow::bail!("Valgrind sees only programs that it starts")
+        Engine::Valgrind | Engine::Uses | Engine::Lackey | Engine::Qemu => {
+            anyhow::bail!("Valgrind and QEMU see only programs that they start")
         }
     }
 }

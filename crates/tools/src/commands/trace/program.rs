@@ -11,10 +11,10 @@ pub(super) const VALGRIND: &str = "valgrind";
 /// The bits of a mode by which a program takes its owner's or its group's rights.
 const PRIVILEGED: u32 = 0o6000;
 
-/// Checks that the program and Valgrind can be run.
+/// Checks that the program can be run, and returns where it is.
 ///
 /// Errors: what is missing, with a hint.
-pub(super) fn check(what: &[OsString]) -> Result<()> {
+pub(super) fn check(what: &[OsString]) -> Result<PathBuf> {
     let program = what.first().map(OsString::as_os_str).unwrap_or_default();
     if program.is_empty() {
         let hint = "such as: warmset trace -- ls -lR /usr";
@@ -22,9 +22,7 @@ pub(super) fn check(what: &[OsString]) -> Result<()> {
     }
     let path = find(program)?;
     refuse_privileged(&path)?;
-    find(OsStr::new(VALGRIND))
-        .map_err(|_| Hinted::new("valgrind is not installed", "apt-get install valgrind"))?;
-    Ok(())
+    Ok(path)
 }
 
 /// Errors: a program with rights of its own, which the kernel gives to nothing that is observed.
@@ -34,7 +32,7 @@ fn refuse_privileged(path: &Path) -> Result<()> {
         return Ok(());
     }
     let what = format!(
-        "{}: set-user-ID or set-group-ID, which Valgrind cannot run",
+        "{}: set-user-ID or set-group-ID, which neither Valgrind nor QEMU can run",
         path.display()
     );
     let hint = "record what it starts, as the user that it becomes; or observe it while it runs: --engine sample --pid NUMBER";
@@ -44,7 +42,7 @@ fn refuse_privileged(path: &Path) -> Result<()> {
 /// Finds a program by `PATH`, as a shell does.
 ///
 /// Errors: there is none, or it may not be executed.
-fn find(program: &OsStr) -> Result<PathBuf> {
+pub(super) fn find(program: &OsStr) -> Result<PathBuf> {
     let name = Path::new(program).display().to_string();
     let candidates = if name.contains('/') {
         vec![PathBuf::from(program)]

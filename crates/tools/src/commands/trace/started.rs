@@ -1,4 +1,4 @@
-//! Records a program that is started under Valgrind: by Warmset's own tool, or by lackey.
+//! Records a program that is started under Valgrind or QEMU: by Warmset's own tools, or by lackey.
 
 use super::arguments::Args;
 use super::engine::Engine;
@@ -6,9 +6,8 @@ use super::feed::{Feed, Scope};
 use super::lines::{self, LackeyFeed};
 use super::output::{default_path, format_of};
 use super::program;
+use super::recorder::Recorder;
 use super::recording::{self, Recording};
-use super::tool::{self, Tool};
-use super::uses;
 use crate::ui::hinted::Hinted;
 use crate::ui::{Context, Form, json, packed_file, progress};
 use anyhow::{Context as _, Result};
@@ -52,14 +51,14 @@ pub(super) fn run(
     } else {
         Scope::Family
     };
-    program::check(&args.what)?;
-    let tool = tool_for(engine)?;
+    let program = program::check(&args.what)?;
+    let recorder = Recorder::choose(engine, &program)?;
     // The file is begun before the program: a directory that cannot be written to costs no run.
     let mut recorded = None;
     packed_file::write(&path, |file| {
-        recorded = Some(match &tool {
-            Some(tool) => by_uses(args, scope, tool, output, file)?,
-            None => by_lackey(args, scope, output, file)?,
+        recorded = Some(match &recorder {
+            Recorder::Lackey => by_lackey(args, scope, output, file)?,
+            Recorder::Uses(_) | Recorder::Qemu(_) => by_uses(args, scope, &recorder, output, file)?,
         });
         Ok(())
     })?;
@@ -77,53 +76,21 @@ pub(super) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Warmset's own tool, if it is to record. Says which one records, unless that was asked for.
-fn tool_for(engine: Engine) -> Result<Option<Tool>> {
-    if engine == Engine::Lackey {
-        return Ok(None);
-    }
-    let found = Tool::find();
-    if engine == Engine::Uses {
-        return found.map(Some).map_err(|why| {
-            let what = format!("Warmset's tool for Valgrind: {why}");
-            Hinted::new(what, tool::how_to_build()).into()
-        });
-    }
-    match found {
-        Ok(tool) => {
-            say("Warmset's own tool for Valgrind records (--engine uses)");
-            Ok(Some(tool))
-        }
-        Err(why) => {
-            say(&format!(
-                "lackey records, and takes ten times as long as Warmset's own tool for Valgrind: {why}\n{}",
-                tool::how_to_build()
-            ));
-            Ok(None)
-        }
-    }
-}
-
-/// A line to the user, who may have closed the terminal.
-fn say(text: &str) {
-    let _ = writeln!(commandline::stderr(), "{text}");
-}
-
 fn by_uses(
     args: &Args,
     scope: Scope,
-    tool: &Tool,
+    recorder: &Recorder,
     output: Output,
     file: &mut (dyn Write + Send),
 ) -> Result<Recorded> {
-    let about = about(args, "uses");
+    let about = about(args, recorder);
     let decoder = blocks::Decoder::new(about.page_size, about.clock).skipping(args.skip);
-    let (child, feed) = uses::start(&args.what, scope, tool, args.page_size, decoder)?;
+    let (child, feed) = recorder.start(&args.what, scope, args.page_size, decoder)?;
     let mut recording = Recording::new(child, feed, scope, about)?;
     recording.limits = args.limits();
     recording.bar = progress::spinner(recording::RECORDS);
     let written = traces::write_rows(&mut recording, output, file);
-    finished(&mut recording, Engine::Uses, written)
+    finished(&mut recording, recorder, written)
 }
 
 fn by_lackey(
@@ -132,7 +99,7 @@ fn by_lackey(
     output: Output,
     file: &mut (dyn Write + Send),
 ) -> Result<Recorded> {
-    let about = about(args, "lackey");
+    let about = about(args, &Recorder::Lackey);
     let decoder = live::Decoder::new(about.page_size, about.clock).skipping(args.skip);
     let (child, lines) = lines::start(&args.what, scope)?;
     let feed = LackeyFeed::new(lines, decoder, about.page_size);
@@ -140,11 +107,11 @@ fn by_lackey(
     recording.limits = args.limits();
     recording.bar = progress::spinner(recording::RECORDS);
     let written = traces::write(&mut recording, output, file);
-    finished(&mut recording, Engine::Lackey, written)
+    finished(&mut recording, &Recorder::Lackey, written)
 }
 
 /// The head of the trace, before its first reference.
-fn about(args: &Args, tool: &str) -> About {
+fn about(args: &Args, recorder: &Recorder) -> About {
     let words: Vec<_> = args
         .what
         .iter()
@@ -155,15 +122,14 @@ fn about(args: &Args, tool: &str) -> About {
     } else {
         Clock::Instructions
     };
-    let recorder = format!("valgrind --tool={tool}");
-    let mut parameters = vec![("recorder".to_owned(), recorder)];
+    let mut parameters = vec![("recorder".to_owned(), recorder.to_string())];
     if args.skip > 0 {
         let skipped = format!("the first {} references", args.skip);
         parameters.push(("left out".to_owned(), skipped));
     }
     About {
         program: words.join(" "),
-        format: tool.to_owned(),
+        format: recorder.format().to_owned(),
         page_size: args.page_size,
         clock,
         parameters,
@@ -174,7 +140,7 @@ fn about(args: &Args, tool: &str) -> About {
 /// Waits for the program's end, and says what was recorded.
 fn finished<F: Feed>(
     recording: &mut Recording<F>,
-    engine: Engine,
+    recorder: &Recorder,
     written: Result<u64, traces::Error>,
 ) -> Result<Recorded> {
     let seconds = recording.elapsed().as_secs_f64();
@@ -186,12 +152,12 @@ fn finished<F: Feed>(
         if let Err(error @ traces::Error::Format(_)) = written {
             return Err(error.into());
         }
-        return Err(nothing_recorded(&recording.feed, &ended).into());
+        return Err(nothing_recorded(&recording.feed, &ended, recorder).into());
     }
     let references = written?;
     Ok(Recorded {
         output: String::new(),
-        engine: engine.name(),
+        engine: recorder.engine().name(),
         references,
         pages: progress.pages,
         time: progress.time,
@@ -204,11 +170,13 @@ fn finished<F: Feed>(
     })
 }
 
-fn nothing_recorded(feed: &impl Feed, ended: &str) -> Hinted {
+fn nothing_recorded(feed: &impl Feed, ended: &str, recorder: &Recorder) -> Hinted {
     let what = format!("nothing was recorded: the program ended {ended}");
     let to_skip = feed.progress().to_skip;
     let hint = if to_skip > 0 {
         format!("the program made {to_skip} references fewer than --skip leaves out; skip less")
+    } else if let Recorder::Qemu(emulator) = recorder {
+        emulator.why_not()
     } else {
         let messages = feed.messages().join("\n  ");
         format!("Valgrind said:\n  {messages}")

@@ -7,6 +7,8 @@ use std::process::Command;
 /// The directory to look in, instead of the usual ones: it has directories such as `valgrind-3.19.0`, as valgrind/build makes
 /// them.
 const PLACE: &str = "WARMSET_VALGRIND";
+/// What builds it.
+pub(super) const SCRIPT: &str = "valgrind/build";
 /// Where `make install` and an administrator put it.
 const LIBEXEC: &[&str] = &[
     "/usr/libexec/warmset",
@@ -32,7 +34,7 @@ impl Tool {
             other => return Err(format!("there is none for {other}")),
         };
         let version = version()?;
-        let places = places();
+        let places = places(PLACE);
         for place in &places {
             let directory = place.join(&version);
             if directory.join(format!("uses-{platform}")).is_file() {
@@ -49,16 +51,16 @@ impl Tool {
     }
 }
 
-/// What builds it, to follow a reason why it is missing. The packages have its source.
-pub(super) fn how_to_build() -> String {
+/// What builds a tool, such as `valgrind/build`, to follow a reason why it is missing. The packages have the source.
+pub(super) fn how_to_build(script: &str) -> String {
     let program = std::env::current_exe().unwrap_or_default();
     let beside = program.parent().map(|directory| {
-        let script = directory.join("../share/warmset-tools/valgrind/build");
-        script.canonicalize().unwrap_or(script)
+        let installed = directory.join("../share/warmset-tools").join(script);
+        installed.canonicalize().unwrap_or(installed)
     });
     let (place, script) = match beside {
-        Some(script) if script.is_file() => ("", script.display().to_string()),
-        _ => (" in Warmset's source", "valgrind/build".to_owned()),
+        Some(installed) if installed.is_file() => ("", installed.display().to_string()),
+        _ => (" in Warmset's source", script.to_owned()),
     };
     format!("to build it, with a C compiler{place}: sh {script} ~/.local/libexec/warmset")
 }
@@ -77,9 +79,9 @@ fn version() -> Result<String, String> {
     Err(format!("valgrind --version said '{version}'"))
 }
 
-/// Directories that may have it.
-fn places() -> Vec<PathBuf> {
-    if let Some(place) = std::env::var_os(PLACE) {
+/// Directories that may have a tool of Warmset's, or the one that a variable of the environment names.
+pub(super) fn places(variable: &str) -> Vec<PathBuf> {
+    if let Some(place) = std::env::var_os(variable) {
         return vec![PathBuf::from(place)];
     }
     let mut places = Vec::new();

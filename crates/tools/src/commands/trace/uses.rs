@@ -1,8 +1,9 @@
-//! `--engine uses`: the pipe from Warmset's own tool for Valgrind to us, and the program that runs under it.
+//! `--engine uses` and `--engine qemu`: the pipe from Warmset's own tool to us, and the program that runs under Valgrind or QEMU.
 //!
 //! All processes write to one pipe. The kernel takes a piece of up to 4096 bytes whole, and each piece says of which process it
 //! is. A full pipe makes the program wait, so nothing is lost.
 
+use super::emulator::Emulator;
 use super::feed::{Feed, Progress, Scope, Step};
 use super::program::VALGRIND;
 use super::tool::Tool;
@@ -31,11 +32,44 @@ const MESSAGES: u64 = 2048;
 pub(super) struct UsesFeed {
     pipe: OwnedFd,
     decoder: Decoder,
-    /// Valgrind's own messages.
-    messages: File,
+    /// Valgrind's own messages. QEMU's are on the program's standard error.
+    messages: Option<File>,
     buffer: Vec<u8>,
     /// Every writer has ended.
     is_at_end: bool,
+}
+
+/// Our pipe, and what a tool is told of it.
+struct Channel {
+    ours: OwnedFd,
+    theirs: OwnedFd,
+    inode: u64,
+    /// Opening our end for writing makes another of theirs.
+    path: String,
+}
+
+impl Channel {
+    fn new() -> Result<Self> {
+        let (ours, theirs) = ends().context("cannot make a pipe to the recorded program")?;
+        let inode = fstat(&theirs)?.st_ino;
+        let path = format!("/proc/{}/fd/{}", std::process::id(), ours.as_raw_fd());
+        Ok(Self {
+            ours,
+            theirs,
+            inode,
+            path,
+        })
+    }
+
+    fn feed(self, decoder: Decoder, messages: Option<File>) -> UsesFeed {
+        UsesFeed {
+            pipe: self.ours,
+            decoder,
+            messages,
+            buffer: vec![0; PIECE],
+            is_at_end: false,
+        }
+    }
 }
 
 /// Starts a program under Valgrind with the tool.
@@ -46,10 +80,10 @@ pub(super) fn start(
     page_size: u64,
     decoder: Decoder,
 ) -> Result<(Child, UsesFeed)> {
-    let (ours, theirs) = ends().context("cannot make a pipe to Valgrind")?;
+    let channel = Channel::new()?;
+    let page_bits = page_size.trailing_zeros();
     let messages = memfd_create("valgrind", MemfdFlags::empty())
         .context("cannot make a file for Valgrind's messages")?;
-    let inode = fstat(&theirs)?.st_ino;
     let children = match scope {
         Scope::Family => "yes",
         Scope::Alone => "no",
@@ -60,24 +94,56 @@ pub(super) fn start(
         .args(["--tool=uses", "--quiet"])
         .arg(format!("--trace-children={children}"))
         .arg(format!("--log-fd={}", messages.as_raw_fd()))
-        .arg(format!("--uses-fd={}", theirs.as_raw_fd()))
-        // Whoever opens our end for writing has the other one.
-        .arg(format!("--uses-path=/proc/{us}/fd/{}", ours.as_raw_fd()))
-        .arg(format!("--uses-inode={inode}"))
+        .arg(format!("--uses-fd={}", channel.theirs.as_raw_fd()))
+        .arg(format!("--uses-path={}", channel.path))
+        .arg(format!("--uses-inode={}", channel.inode))
         .arg(format!("--uses-recorder={us}"))
-        .arg(format!("--uses-page-bits={}", page_size.trailing_zeros()))
+        .arg(format!("--uses-page-bits={page_bits}"))
         .arg("--")
         .args(what)
         .spawn()
         .context("cannot start valgrind")?;
-    let feed = UsesFeed {
-        pipe: ours,
-        decoder,
-        messages: File::from(messages),
-        buffer: vec![0; PIECE],
-        is_at_end: false,
+    Ok((child, channel.feed(decoder, Some(File::from(messages)))))
+}
+
+/// Starts a program under QEMU with the plugin.
+pub(super) fn start_emulated(
+    what: &[OsString],
+    scope: Scope,
+    emulator: &Emulator,
+    page_size: u64,
+    decoder: Decoder,
+) -> Result<(Child, UsesFeed)> {
+    let channel = Channel::new()?;
+    let page_bits = page_size.trailing_zeros();
+    let children = match scope {
+        Scope::Family => "on",
+        Scope::Alone => "off",
     };
-    Ok((child, feed))
+    let base = emulator.base();
+    // QEMU takes a comma in a name for the end of the option, unless there are two.
+    let mut plugin = OsString::from("file=");
+    plugin.push(emulator.plugin.display().to_string().replace(',', ",,"));
+    plugin.push(format!(
+        ",fd={},path={},inode={},page-bits={page_bits},base={base},children={children}",
+        channel.theirs.as_raw_fd(),
+        channel.path,
+        channel.inode,
+    ));
+    let mut command = Command::new(&emulator.program);
+    if base > 0 {
+        command.args(["-B", &format!("{base:#x}")]);
+    }
+    command.arg("-plugin").arg(plugin);
+    let started = emulator.command(what);
+    if let Some(name) = started.name {
+        command.arg("-0").arg(name);
+    }
+    let child = command
+        .args(started.words)
+        .spawn()
+        .with_context(|| format!("cannot start {}", emulator.name()))?;
+    Ok((child, channel.feed(decoder, None)))
 }
 
 /// Our end, which started programs do not inherit, and theirs, which they do.
@@ -148,10 +214,13 @@ impl Feed for UsesFeed {
     }
 
     fn messages(&self) -> Vec<String> {
-        let size = self.messages.metadata().map_or(0, |data| data.len());
+        let Some(messages) = &self.messages else {
+            return Vec::new();
+        };
+        let size = messages.metadata().map_or(0, |data| data.len());
         let from = size.saturating_sub(MESSAGES);
         let mut bytes = vec![0; (size - from) as usize];
-        if self.messages.read_exact_at(&mut bytes, from).is_err() {
+        if messages.read_exact_at(&mut bytes, from).is_err() {
             return Vec::new();
         }
         let text = String::from_utf8_lossy(&bytes);
