@@ -102,7 +102,7 @@ three-workers --arms none,protect --reps 1 --memory 1G,2G,4G --cpus 2 --lru mglr
 three-workers:faithful --arms none,protect --reps 1 --memory 1G --cpus 2 --lru mglru --swap none $long
 RUNS
 # A machine that stands: le9uo's second claim.
-table livelock livelock --arms $guards,warmset --reps 1 --kernel 6.1,6.12 --lru mglru,classic --memory 512M
+table livelock livelock --arms $guards --reps 1 --kernel 6.1,6.12 --lru mglru,classic --memory 512M
 # The founding table. The founding predictor looks each 30 s, so the load is ten minutes: two hours.
 table founding storm --arms none,static:200,static:500,static:1000,classic,warmset --no-equal-mean --reps 1 --load 600 --kernel 6.1,6.12,7
 # Blocks of order 3, 4 and 5.

@@ -77,6 +77,7 @@ fn what_makes_memory_run_out_gets_sigterm_in_time() {
         ("thrash-hog-grows-fast", "hog", 30.0),
         ("memory-comes-late-1.5", "cluster", 10.0),
         ("memory-comes-late-4", "cluster", 10.0),
+        ("desktop-stands", "hog", 90.0),
     ];
     for (recording, right, by) in table {
         let (at, name, signal) = first_signal(&decisions(recording)).expect(recording);
