@@ -17,12 +17,12 @@
 /* Over all nodes: a file on one of them may be larger than its floor. */
 void spread_self(void)
 {
-	unsigned long nodes = 0;
+	unsigned long nodes = 0, bit = 1;
 	int node;
 
-	for (node = 0; node < 8; node++)
+	for (node = 0; node < 8; node++, bit *= 2)
 		if (node_managed(node))
-			nodes |= 1UL << node;
+			nodes |= bit;
 	if (nodes & (nodes - 1))
 		syscall(SYS_set_mempolicy, 3 /* MPOL_INTERLEAVE */, &nodes, 64UL);
 }
@@ -63,9 +63,6 @@ static int opened(const char *name)
 	return open(path, O_RDONLY);
 }
 
-/* Microseconds of rest after each 128 KiB that is streamed. */
-unsigned int stream_rest;
-
 /* Reads a file from its start, all of it or so many bytes. */
 bool stream(const char *name, long bytes)
 {
@@ -76,11 +73,8 @@ bool stream(const char *name, long bytes)
 	file = opened(name);
 	if (file < 0)
 		return false;
-	while ((!bytes || total < bytes) && (got = read(file, buffer, sizeof(buffer))) > 0) {
+	while ((!bytes || total < bytes) && (got = read(file, buffer, sizeof(buffer))) > 0)
 		total += got;
-		if (stream_rest)
-			usleep(stream_rest);
-	}
 	close(file);
 	return total > 0;
 }
@@ -96,10 +90,13 @@ pid_t streamer_start(void)
 		stream("huge", 0);
 }
 
+/* Of no use, but the compiler does not know. */
+unsigned long touched;
+
 /* Maps a file once, and touches each page of it every time. */
 void touch(const char *name)
 {
-	static volatile unsigned char *map;
+	static unsigned char *map;
 	static struct stat facts;
 	long at;
 	int file;
@@ -114,7 +111,7 @@ void touch(const char *name)
 		close(file);
 	}
 	for (at = 0; at < facts.st_size; at += 4096)
-		map[at];
+		touched += map[at];
 }
 
 int resident_percent(const char *name)
@@ -140,16 +137,14 @@ int resident_percent(const char *name)
 	return in * 100 / pages;
 }
 
-/* Microseconds of rest after each MiB. */
-unsigned int take_rest;
-
 /* How much of each page does not compress. */
 long take_noise = 2048;
 
 /* Takes memory page by page. */
 char *take(long bytes)
 {
-	char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	unsigned long word = getpid();
 	long page, i;
 
@@ -161,8 +156,6 @@ char *take(long bytes)
 			word = word * 6364136223846793005UL + 1442695040888963407UL;
 			memcpy(at + page + i, &word, 8);
 		}
-		if (take_rest && !(page % MIB))
-			usleep(take_rest);
 	}
 	return at;
 }
@@ -179,7 +172,10 @@ pid_t hog_start(long bytes)
 	_exit(0);
 }
 
-/* Returns in the child at once, with where to say that it is ready, and in the parent once it is, or is gone. */
+/*
+ * Returns in the child at once, with where to say that it is ready, and in the parent once it
+ * is, or is gone.
+ */
 static pid_t forked_ready(int *tell)
 {
 	int ready[2];
@@ -199,7 +195,7 @@ static pid_t forked_ready(int *tell)
 	return pid;
 }
 
-static _Noreturn void hold(int tell)
+static void hold(int tell)
 {
 	if (write(tell, "", 1) < 0)
 		_exit(3);
@@ -224,29 +220,7 @@ pid_t holder_start(long bytes, enum hold how)
 	if (how == FREE_LAZILY)
 		madvise(at, bytes, MADV_FREE);
 	hold(tell);
-}
-
-/* Page cache that reclaim comes across and cannot take: the start of a file, which is in pipes, too. */
-pid_t pinner_start(const char *name, long bytes)
-{
-	int tell, file, ends[2];
-	pid_t pid = forked_ready(&tell);
-	long got;
-
-	if (pid)
-		return pid;
-	file = opened(name);
-	for (; bytes > 0; bytes -= MIB) {
-		if (pipe(ends) || fcntl(ends[1], F_SETPIPE_SZ, MIB) < 0)
-			_exit(4);
-		while ((got = splice(file, NULL, ends[1], NULL, MIB, SPLICE_F_NONBLOCK)) > 0)
-			;
-		if (!got)
-			_exit(5);	/* the file is shorter */
-	}
-	/* what stays for being in a pipe is inactive then, also where a large folio was come across twice */
-	posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
-	hold(tell);
+	return 0;
 }
 
 /* Names that are not there, until the kernel keeps so many bytes about them. */

@@ -9,10 +9,11 @@
 #include <sys/stat.h>
 #include <sys/swap.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "wsp.h"
+
+#define PROC "/proc/"
 
 /* Writes a kernel file: 0, or the error as a negative number. */
 int put(const char *path, const char *text)
@@ -56,26 +57,20 @@ static long field(const char *path, const char *word)
 	return found;
 }
 
-/* Since some beginning. */
-long milliseconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 long meminfo(const char *word)
 {
-	return field("/proc/meminfo", word) * 1024;
+	return field(PROC "meminfo", word) * 1024;
 }
 
 long vmstat(const char *word)
 {
-	return field("/proc/vmstat", word);
+	return field(PROC "vmstat", word);
 }
 
-/* Free pages that processors keep to themselves go back, but for what their lists may have, and all is counted. */
+/*
+ * Free pages that processors keep to themselves go back, but for what their lists may have,
+ * and all is counted.
+ */
 void settle(void)
 {
 	int round;
@@ -83,14 +78,6 @@ void settle(void)
 	/* since 6.7 a list is an eighth shorter each time */
 	for (round = 0; round < 32; round++)
 		number("/proc/sys/vm/stat_refresh");
-}
-
-long node_vmstat(int node, const char *word)
-{
-	char path[96];
-
-	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/vmstat", node);
-	return field(path, word);
 }
 
 /* Pages that the zones of a node manage. */
@@ -102,7 +89,8 @@ long node_managed(int node)
 	int at = -1;
 
 	while (file && fgets(line, sizeof(line), file)) {
-		sscanf(line, "Node %d", &at);
+		if (sscanf(line, "Node %d", &at) == 1)
+			continue;
 		if (at == node && sscanf(line, " managed %ld", &pages) == 1)
 			managed += pages;
 	}
@@ -111,34 +99,45 @@ long node_managed(int node)
 	return managed;
 }
 
-long managed(void)
+/* What the kernel's report on memory says of a node's floors, in pages. */
+bool node_view(int node, const char *word, long *pages)
 {
-	long all = 0;
+	static char log[1 << 18];
+	char mark[64], head[32], *at, *next;
+	static int reports;
+	long length;
+
+	snprintf(mark, sizeof(mark), "wsp_test: report %d\n", ++reports);
+	kernel_mark(mark);
+	put("/proc/sysrq-trigger", "m");
+	length = syscall(SYS_syslog, 3, log, sizeof(log) - 1);
+	if (length < 0)
+		return false;
+	log[length] = 0;
+	at = strstr(log, mark);
+	snprintf(head, sizeof(head), "Node %d wsp:", node);
+	at = at ? strstr(at, head) : NULL;
+	next = at ? strchr(at, '\n') : NULL;
+	if (next)
+		*next = 0;
+	snprintf(head, sizeof(head), " %s:", word);
+	at = at ? strstr(at, head) : NULL;
+	if (!at)
+		return false;
+	*pages = atol(at + strlen(head)) / 4;
+	return true;
+}
+
+/* The floors under page cache of all nodes, in pages. */
+long floors(void)
+{
+	long all = 0, pages;
 	int node;
 
 	for (node = 0; node < 8; node++)
-		all += node_managed(node);
+		if (node_managed(node) && node_view(node, "clean_floor", &pages))
+			all += pages;
 	return all;
-}
-
-/* A number of all nodes, in pages; negative without NUMA. */
-long of_nodes(const char *word)
-{
-	long all = -1;
-	int node;
-
-	for (node = 0; node < 8; node++) {
-		long pages = node_vmstat(node, word);
-
-		if (pages >= 0)
-			all = (all < 0 ? 0 : all) + pages;
-	}
-	return all;
-}
-
-long floors(void)
-{
-	return of_nodes("nr_wsp_file_floor");
 }
 
 /* A line of our own in the kernel's log: what is before it is not looked at. */
@@ -159,19 +158,6 @@ bool kernel_said(const char *mark, const char *words)
 	log[length] = 0;
 	from = strstr(log, mark);
 	return strstr(from ? from : log, words);
-}
-
-int lines_with(const char *path, const char *words)
-{
-	FILE *file = fopen(path, "r");
-	char line[256];
-	int found = 0;
-
-	while (file && fgets(line, sizeof(line), file))
-		found += !!strstr(line, words);
-	if (file)
-		fclose(file);
-	return found;
 }
 
 int swap_on(long bytes)

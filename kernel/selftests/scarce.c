@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What gives, once the page cache is at its floor. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "wsp.h"
@@ -34,10 +37,12 @@ enum result test_slab(void)
 		/* as where KASAN keeps what was freed */
 		if (!slab_gives("0", &again))
 			return skip("the hog is killed without floors, too");
-		return fail("the hog was killed with %ld MiB of %ld of slab left", left / MIB, slab / MIB);
+		return fail("the hog was killed with %ld MiB of %ld of slab left", left / MIB,
+			    slab / MIB);
 	}
 	left = meminfo("SReclaimable");
-	return left < slab * 3 / 4 ? PASS : fail("slab went from %ld to %ld MiB", slab / MIB, left / MIB);
+	return left < slab * 3 / 4 ? PASS :
+				     fail("slab went from %ld to %ld MiB", slab / MIB, left / MIB);
 }
 
 /*
@@ -56,7 +61,8 @@ enum result test_lazily_freed(void)
 	lazy = holder_start(held, FREE_LAZILY);
 	put(MODE, "1");
 	if (!ended_well(hog_start(meminfo("MemFree") + held / 3)))
-		result = fail("the hog was killed with %ld MiB on the file lists", meminfo("Inactive(file)") / MIB);
+		result = fail("the hog was killed with %ld MiB on the file lists",
+			      meminfo("Inactive(file)") / MIB);
 	end(lazy);
 	return result;
 }
@@ -82,7 +88,8 @@ enum result test_clean_low(void)
 		result = fail("killed");
 	left = resident_percent("hot");
 	if (result == PASS && (left < 90 || vmstat("pswpout") == swapped))
-		result = fail("%d %% of the file is left, %ld pages were swapped", left, vmstat("pswpout") - swapped);
+		result = fail("%d %% of the file is left, %ld pages were swapped", left,
+			      vmstat("pswpout") - swapped);
 	end(idle);
 	swap_off();
 	return result;
@@ -142,8 +149,8 @@ enum result test_full_swap(void)
 }
 
 /*
- * What does not compress goes to zram at the price of as much memory: reclaim that has used up its
- * own reserve has to come by more, or be over.
+ * What does not compress goes to zram at the price of as much memory: reclaim that has used up
+ * its own reserve has to come by more, or be over.
  */
 enum result test_reserve(void)
 {
@@ -182,4 +189,98 @@ enum result test_reserve(void)
 	end(streamer);
 	swap_off();
 	return result;
+}
+
+/*
+ * Writes what does not compress to a zram device past the page cache: its memory is asked for
+ * without I/O.
+ */
+static pid_t zram_writer_start(const char *device, long bytes)
+{
+	pid_t pid = forked();
+	unsigned int *block;
+	long at, i;
+	int file;
+
+	if (pid)
+		return pid;
+	file = open(device, O_WRONLY | O_DIRECT);
+	if (file < 0 || posix_memalign((void **)&block, 4096, MIB))
+		_exit(4);
+	for (at = 0; at < bytes; at += MIB) {
+		for (i = 0; i < MIB / 4; i++)
+			block[i] = rand() * 2u + i;
+		if (write(file, block, MIB) != MIB)
+			_exit(5);
+	}
+	_exit(0);
+}
+
+/*
+ * Less than a batch of swap is left: whoever may neither swap nor call the OOM killer has page
+ * cache alone, and gets it.
+ */
+enum result test_last_slots(void)
+{
+	enum { WRITTEN = 24, SECONDS = 60 };
+	char path[64], text[32];
+	long id, room, waited;
+	pid_t holder, writer;
+	enum result result = PASS;
+	int status = 0;
+
+	id = number("/sys/class/zram-control/hot_add");
+	if (id < 0 || swap_on(128 << 10))
+		return skip("no two zram devices");
+	snprintf(path, sizeof(path), "/sys/block/zram%ld/disksize", id);
+	snprintf(text, sizeof(text), "%ld", 2 * WRITTEN * MIB);
+	put(path, text);
+	put(MODE, "1");
+	stream("huge", meminfo("MemTotal") / 2);
+	room = meminfo("MemFree") + meminfo("Active(file)") + meminfo("Inactive(file)") -
+	       floors() * 4096;
+	/* Locked memory would be on no list, and the floor as much lower. */
+	holder = holder_start(room - 8 * MIB, HOLD);
+	snprintf(path, sizeof(path), "/dev/zram%ld", id);
+	writer = zram_writer_start(path, WRITTEN * MIB);
+	for (waited = 0; !waitpid(writer, &status, WNOHANG) && waited < SECONDS * 10; waited++)
+		usleep(100000);
+	printf("# %d MiB in %ld.%ld s, %ld KiB of swap free\n", WRITTEN, waited / 10, waited % 10,
+	       meminfo("SwapFree") / 1024);
+	if (waited == SECONDS * 10) {
+		end(writer);
+		result = fail("%d MiB are not written within %d s", WRITTEN, SECONDS);
+	} else if (!WIFEXITED(status) || WEXITSTATUS(status)) {
+		result = fail("the writer ended with %x", status);
+	}
+	if (waitpid(holder, NULL, WNOHANG))
+		result = fail("somebody was killed while there was page cache");
+	else
+		end(holder);
+	swap_off();
+	snprintf(text, sizeof(text), "%ld", id);
+	put("/sys/class/zram-control/hot_remove", text);
+	return result;
+}
+
+/* What is below a floor is not available, and the ratio counts from when it is written. */
+enum result test_available(void)
+{
+	long before, after, more, share = meminfo("MemTotal") / 100;
+
+	stream("huge", meminfo("MemTotal") / 2);
+	put(KNOB("clean_min_ratio"), "10");
+	before = meminfo("MemAvailable");
+	put(MODE, "1");
+	after = meminfo("MemAvailable");
+	put(KNOB("clean_min_ratio"), "20");
+	more = meminfo("MemAvailable");
+	printf("# %ld MiB available without a floor, %ld and %ld with 10 and 20 %%\n", before / MIB,
+	       after / MIB, more / MIB);
+	if (before - after < 5 * share)
+		return fail("a floor of 10 %% takes %ld KiB of MemAvailable",
+			    (before - after) / 1024);
+	return after - more >= 8 * share ?
+		       PASS :
+		       fail("a floor of 20 %% takes %ld KiB more", (after - more) / 1024);
 }

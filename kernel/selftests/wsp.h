@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the tests of working-set protection share. Sizes are bytes unless they are called pages. */
+/*
+ * What the tests of working-set protection share. Sizes are bytes unless they are called
+ * pages.
+ */
 #ifndef WSP_H
 #define WSP_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define MIB (1L << 20)
+#define MIB (1024L * 1024)
 
 #define KNOB(name) "/proc/sys/vm/" name
 #define MODE KNOB("workingset_protection")
 
-/* Free pages that a processor keeps to itself, up to this fraction of memory, are in no sum; 0 is the default. */
+/*
+ * Free pages that a processor keeps to itself, up to this fraction of memory, are in no sum; 0
+ * is the default.
+ */
 #define LISTS KNOB("percpu_pagelist_high_fraction")
 
 #define LRU "/sys/kernel/mm/lru_gen/enabled"
@@ -23,10 +29,10 @@
 
 enum result { PASS, FAIL, SKIP };
 
-extern const char *folder;	/* with the files hot and huge */
-extern bool in_mglru;		/* this test */
+extern const char *folder; /* with the files hot and huge */
+extern bool in_mglru; /* this test */
 
-__attribute__((format(printf, 1, 2))) enum result fail(const char *format, ...);
+enum result fail(const char *format, ...);
 enum result skip(const char *why);
 void reset(void);
 
@@ -34,16 +40,12 @@ void reset(void);
 
 int put(const char *path, const char *text);
 long number(const char *path);
-long milliseconds(void);
 long meminfo(const char *word);
 long vmstat(const char *word);
 void settle(void);
-int lines_with(const char *path, const char *words);
 
-long node_vmstat(int node, const char *word);
 long node_managed(int node);
-long managed(void);
-long of_nodes(const char *word);
+bool node_view(int node, const char *word, long *pages);
 long floors(void);
 
 void kernel_mark(const char *line);
@@ -62,8 +64,7 @@ long group_stat(const char *word);
 
 /* load.c: who reads, and who takes memory */
 
-extern unsigned int stream_rest, take_rest;	/* microseconds after each 128 KiB, and each MiB */
-extern long take_noise;				/* how much of each page does not compress */
+extern long take_noise; /* how much of each page does not compress */
 
 enum hold { HOLD, LOCK, FREE_LAZILY };
 
@@ -81,7 +82,6 @@ int resident_percent(const char *name);
 char *take(long bytes);
 pid_t hog_start(long bytes);
 pid_t holder_start(long bytes, enum hold how);
-pid_t pinner_start(const char *name, long bytes);
 void negative_dentries(long bytes);
 
 pid_t child_in_group(void);
@@ -90,6 +90,7 @@ bool group_reads(const char *name, long bytes);
 /* asked.c: what is asked of reclaim, by whom, and how it is set */
 enum result test_ranges(void);
 enum result test_group(void);
+enum result test_group_after(void);
 enum result test_requests(void);
 enum result test_anon_only(void);
 enum result test_stress(void);
@@ -101,25 +102,17 @@ enum result test_clean_low(void);
 enum result test_both_floors(void);
 enum result test_full_swap(void);
 enum result test_reserve(void);
+enum result test_last_slots(void);
+enum result test_available(void);
 
 /* nodes.c: floors go by the memory of each node */
 enum result test_nodes(void);
 enum result test_hotplug(void);
 
-/* hot.c: what is in use stays, and what is not is not taken for it */
+/* hot.c: what is in use stays */
+enum result hot_stays(const char *mode, int percent);
 enum result test_hot(void);
 enum result test_counters(void);
 enum result test_off(void);
-enum result test_in_use(void);
-enum result test_circle(void);
-enum result test_last_priority(void);
-enum result test_after_kill(void);
-enum result test_grows(void);
-
-/* yields.c: the adaptive floor gives way where nobody needs it */
-enum result test_cold_cache(void);
-enum result test_was_in_use(void);
-enum result test_slowly(void);
-enum result test_decays(void);
 
 #endif

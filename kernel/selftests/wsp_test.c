@@ -43,7 +43,6 @@ void reset(void)
 	put(KNOB("anon_min_ratio"), "15");
 	put(KNOB("clean_low_ratio"), "0");
 	put(KNOB("clean_min_ratio"), "15");
-	put(KNOB("clean_max_ratio"), "30");
 	put("/proc/sys/vm/drop_caches", "3");
 	put("/proc/sys/vm/swappiness", "60");
 	put(LISTS, "0");
@@ -52,11 +51,12 @@ void reset(void)
 static const struct test {
 	const char *name;
 	enum result (*run)(void);
-	bool both;	/* under both LRUs */
-	int retries;	/* after a failure, where chance has a part */
+	bool both; /* under both LRUs */
+	int retries; /* after a failure, where chance has a part */
 } tests[] = {
 	{ "ranges", test_ranges, false, 0 },
 	{ "group", test_group, true, 0 },
+	{ "group-after", test_group_after, true, 0 },
 	{ "slab", test_slab, true, 0 },
 	{ "lazily-freed", test_lazily_freed, true, 0 },
 	{ "clean-low", test_clean_low, false, 2 },
@@ -66,18 +66,11 @@ static const struct test {
 	{ "nodes", test_nodes, false, 0 },
 	{ "full-swap", test_full_swap, true, 0 },
 	{ "reserve", test_reserve, true, 0 },
+	{ "last-slots", test_last_slots, true, 0 },
+	{ "available", test_available, false, 0 },
 	{ "hot", test_hot, true, 0 },
 	{ "counters", test_counters, false, 0 },
 	{ "off", test_off, false, 0 },
-	{ "cold-cache", test_cold_cache, true, 0 },
-	{ "was-in-use", test_was_in_use, true, 0 },
-	{ "in-use", test_in_use, true, 0 },
-	{ "circle", test_circle, false, 0 },
-	{ "last-priority", test_last_priority, false, 0 },
-	{ "slowly", test_slowly, true, 0 },
-	{ "decays", test_decays, true, 2 },
-	{ "after-kill", test_after_kill, true, 0 },
-	{ "grows", test_grows, true, 0 },
 	{ "stress", test_stress, false, 0 },
 	{ "hotplug", test_hotplug, false, 0 },
 };
@@ -109,7 +102,9 @@ static bool run(const struct test *test, int done, bool mglru)
 	reset();
 	printf("%sok %d - %s%s%s%s\n", result == FAIL ? "not " : "", done, test->name,
 	       test->both ? (mglru ? " mglru" : " classic") : "",
-	       result == SKIP ? " # SKIP " : result == FAIL ? " # " : "",
+	       result == SKIP ? " # SKIP " :
+	       result == FAIL ? " # " :
+				"",
 	       result == PASS ? "" : reason);
 	return result != FAIL;
 }
@@ -123,7 +118,8 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("TAP version 13\n");
 	if (argc < 2 || access(MODE, W_OK)) {
-		printf("1..0 # SKIP %s\n", argc < 2 ? "wsp_test FOLDER [TEST...]" : "no vm.workingset_protection");
+		printf("1..0 # SKIP %s\n",
+		       argc < 2 ? "wsp_test FOLDER [TEST...]" : "no vm.workingset_protection");
 		return 4;
 	}
 	folder = argv[1];
@@ -134,7 +130,8 @@ int main(int argc, char **argv)
 			count += 1 + (tests[i].both && mglru);
 	printf("1..%d\n", count);
 	for (i = 0; i < sizeof(tests) / sizeof(*tests); i++)
-		for (lru = 0; wanted(argc, argv, tests[i].name) && lru <= (tests[i].both && mglru); lru++)
+		for (lru = 0; wanted(argc, argv, tests[i].name) && lru <= (tests[i].both && mglru);
+		     lru++)
 			failed += !run(&tests[i], ++done, lru);
 	return failed != 0;
 }

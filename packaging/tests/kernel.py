@@ -3,11 +3,13 @@
 
 A check is one of:
 
-    6.1, 6.12, 7.3   Each patch applies without fuzz, and the files it touches compile after it. If it touches a header,
-                     the kernel's whole mm/ compiles. At the end W=1 and sparse warn of nothing new. The touched files
-                     compile for arm64 and 32-bit ARM, and with each optional feature off.
-    6.1-messages …   checkpatch --strict has nothing against the patches and their messages.
-    boot             6.12 is built whole, and its tests run in machines of one node, two nodes, and two unequal nodes.
+    6.12, 7.3         Each patch applies without fuzz, and the files it touches compile after it. If it touches a header,
+                      the kernel's whole mm/ compiles. At the end W=1 and sparse warn of nothing new. The touched files
+                      compile for arm64 and 32-bit ARM, and with each optional feature off.
+    6.12-messages …   checkpatch --strict has nothing against the patches and their messages; neither they nor the series
+                      are too long for a reviewer; and the tests in them are those of kernel/selftests.
+    boot              6.12 is built whole, and its tests run in machines of one node, two nodes, and two unequal nodes.
+    newest            Only if named: each series applies to the newest source that its suite has. Nothing is written.
 
 A check that passed is written to kernel/CHECKED with a sum over its input, and is not repeated while the sum is the same.
 Commit messages are no input of the first kind: a kernel does not compile them.
@@ -23,20 +25,26 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CHECKED = ROOT / "kernel/CHECKED"
-SERIES = ["6.1", "6.12", "7.3"]
+SERIES = ["6.12", "7.3"]
 BOOT = "boot"
+NEWEST = "newest"
 BOOTED = "6.12"
 MESSAGES = "-messages"
 HEAD = "# Written by `make kernel-check`: each check, the sum of its input, and its result."
 # Part of every sum: raise it when a check below changes, so that all of them run again.
-CHECKS = 1
+CHECKS = 2
 FRAGMENTS = ["crates/vmlab/src/kernel/lab.config", "kernel/config/protection.config"]
+# What a reviewer reads at once, in lines of code and in words. The series is to be judged as a whole, so it has a bound, too.
+MOST_LINES = 250
+MOST_LINES_PATCH = 100
+MOST_WORDS = 250
+# Where the series has the tests of kernel/selftests.
+TESTS = "tools/testing/selftests/mm/wsp/"
 # Architectures, with the prefix of Debian's compiler, and what is asked for besides the architecture's own configuration.
 MACHINES = {"arm64": "aarch64-linux-gnu-", "arm": "arm-linux-gnueabi-"}
 FOREIGN = "MEMCG NUMA LRU_GEN WORKINGSET_PROTECTION"
 # What a kernel may be without, and the options that are off then.
 WITHOUT = {
-    "SYSCTL": "SYSCTL PROC_SYSCTL",
     "SWAP": "SWAP ZRAM ZSMALLOC",
     "NUMA": "NUMA",
     "MEMCG": "MEMCG",
@@ -77,7 +85,7 @@ def selftests() -> dict[str, bytes]:
 
 
 def code_lines(diff: str) -> int:
-    """Lines added or removed, without documentation, blank lines, comments and the help of options."""
+    """Lines added or removed, without documentation, tests, blank lines, comments and the help of options."""
     file = ""
     count = 0
     comment = False
@@ -88,7 +96,7 @@ def code_lines(diff: str) -> int:
             comment = in_help = False
             continue
         text = line[1:].strip()
-        if not text or "/Documentation/" in file:
+        if not text or "/Documentation/" in file or "/selftests/" in file:
             continue
         in_help = in_help and line[1:].startswith("\t  ")
         if comment or text.startswith(("/*", "* ", "*/", "//")) or text == "*":
@@ -102,14 +110,14 @@ def code_lines(diff: str) -> int:
 class Tree:
     """The source of one kernel and its series."""
 
-    def __init__(self, name: str, lab: Path, work: Path):
+    def __init__(self, name: str, lab: Path, work: Path, *, newest: bool = False):
         self.name = name
         self.patches = patches(name)
-        words = [lab, "kernels", "source", "--series", name, work]
+        words = [lab, "kernels", "source", "--series", name, *(["--newest"] if newest else []), work]
         self.root = Path(subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip())
         text = "".join(patch.read_text() for patch in self.patches)
         self.touched = sorted(set(re.findall(r"^\+\+\+ b/(\S+)$", text, re.M)))
-        self.objects = [file[:-1] + "o" for file in self.touched if file.endswith(".c")]
+        self.objects = [file[:-1] + "o" for file in self.touched if file.endswith(".c") and not file.startswith("tools/")]
         self.machine: list[str] = []
 
     def run(self, *words: str, allow: bool = False) -> str:
@@ -155,10 +163,10 @@ class Tree:
                 sys.exit(f"kernel: {self.name}: {', '.join(sorted(set(missing)))} is wanted with the series off")
 
     def wanted(self, name: str) -> bool:
-        """drivers/base/node.c is for NUMA alone, and mm/wsp.c for the series."""
+        """mm/wsp.c is for the series alone."""
         config = (self.root / ".config").read_text()
-        needs = {"drivers/base/node.o": "CONFIG_NUMA=y", "mm/wsp.o": "CONFIG_WORKINGSET_PROTECTION=y"}
-        return needs.get(name, "") in config and (self.root / name.replace(".o", ".c")).exists()
+        is_on = name != "mm/wsp.o" or "CONFIG_WORKINGSET_PROTECTION=y" in config
+        return is_on and (self.root / name.replace(".o", ".c")).exists()
 
     def complaints(self) -> set[str]:
         """What W=1 and sparse say of the files that the series touches, without line numbers."""
@@ -175,7 +183,37 @@ class Tree:
             said = self.run("scripts/checkpatch.pl", *words, str(patch), allow=True).strip()
             if said:
                 sys.exit(f"kernel: {said}")
-        return [f"checkpatch --strict has nothing against {len(self.patches)} patches"]
+        lines, words = self.lengths()
+        self.same_tests()
+        return [
+            f"checkpatch --strict has nothing against {len(self.patches)} patches",
+            f"at most {lines} lines of code and {words} words of message in a patch",
+            "its tests are those of kernel/selftests",
+        ]
+
+    def lengths(self) -> tuple[int, int]:
+        """The most lines of code and the most words of message in a patch, if a reviewer can read that at once."""
+        most_lines = most_words = 0
+        for patch in self.patches:
+            head, _, diff = patch.read_text().partition("\ndiff --git ")
+            message = head.partition("\n\n")[2].partition("\nSigned-off-by:")[0]
+            lines, words = code_lines("diff --git " + diff), len(message.split())
+            if lines > MOST_LINES_PATCH or words > MOST_WORDS:
+                sys.exit(f"kernel: {patch.name}: {lines} lines of code and {words} words of message")
+            most_lines, most_words = max(most_lines, lines), max(most_words, words)
+        return most_lines, most_words
+
+    def same_tests(self) -> None:
+        """The series has kernel/selftests, file by file."""
+        self.apply(self.patches)
+        for name, content in selftests().items():
+            copy = self.root / TESTS / name
+            if not copy.exists() or copy.read_bytes() != content:
+                sys.exit(f"kernel: {self.name}: {TESTS}{name} differs from kernel/selftests/{name}")
+
+    def apply(self, patches: list[Path]) -> None:
+        for patch in patches:
+            self.run("patch", "-s", "-p1", "--forward", "--fuzz=0", "-i", str(patch))
 
     def check(self) -> list[str]:
         """Applies and compiles all of it; the results, one a line."""
@@ -183,7 +221,7 @@ class Tree:
         self.configure()
         before = self.complaints()
         for patch in self.patches:
-            self.run("patch", "-s", "-p1", "--forward", "--fuzz=0", "-i", str(patch))
+            self.apply([patch])
             if patch == self.patches[0]:
                 self.configure()
             if "+++ b/include/" in patch.read_text():
@@ -200,8 +238,11 @@ class Tree:
             self.configure()
             self.compile_touched()
         self.machine = []
+        size = self.size(originals)
+        if size > MOST_LINES:
+            sys.exit(f"kernel: {self.name}: {size} lines of code, of at most {MOST_LINES}")
         return [
-            f"{len(self.patches)} patches, {self.size(originals)} lines of code, each compiled",
+            f"{len(self.patches)} patches, {size} lines of code, each compiled",
             f"W=1 and sparse warn of nothing new in {len(self.objects)} files",
             f"compiled for x86-64, {', '.join(MACHINES)}; without {', '.join(WITHOUT)}",
         ]
@@ -231,6 +272,15 @@ def boot(lab: Path, name: str) -> list[str]:
     return said
 
 
+def newest(lab: Path) -> None:
+    """Applies each series to the newest source of its suite, and says which that is."""
+    for name in SERIES:
+        with tempfile.TemporaryDirectory(prefix="warmset-kernel-") as work:
+            tree = Tree(name, lab, Path(work), newest=True)
+            tree.apply(tree.patches)
+            print(f"kernel: {name} applies to {tree.run('make', '-s', 'kernelversion').strip()}")
+
+
 def check(name: str, lab: Path) -> list[str]:
     """Runs one check; its results."""
     if name == BOOT:
@@ -243,7 +293,7 @@ def check(name: str, lab: Path) -> list[str]:
 def sums_now() -> dict[str, str]:
     """The sum of each check's input as it is now."""
     sums = {series: checked_sum(diffs(series)) for series in SERIES}
-    sums |= {series + MESSAGES: checked_sum(messages(series)) for series in SERIES}
+    sums |= {series + MESSAGES: checked_sum(messages(series) | selftests()) for series in SERIES}
     sums[BOOT] = checked_sum(diffs(BOOTED) | selftests())
     return sums
 
@@ -262,6 +312,9 @@ def results_before() -> dict[str, list[str]]:
 
 def main() -> None:
     lab = Path(sys.argv[1]).resolve() / "warmset-lab"
+    if sys.argv[2:] == [NEWEST]:
+        newest(lab)
+        return
     sums = sums_now()
     results = results_before()
     todo = [name for name in sys.argv[2:] or sums if results.get(name, [""])[0] != sums[name]]

@@ -31,12 +31,15 @@ enum Own {
 /// Unpack the source that a series is made for, without its patches, and print where it is
 #[derive(Debug, Args)]
 struct Source {
-    /// The series: 6.1, 6.12, 7.3
+    /// The series: 6.12, 7.3
     #[arg(long, value_name = "SERIES")]
     series: String,
     /// The directory of the series, with BASES in it
     #[arg(long, value_name = "DIR", default_value = TREE)]
     tree: PathBuf,
+    /// The newest that the suite has, whatever BASES says
+    #[arg(long)]
+    newest: bool,
     /// The directory to unpack it in
     #[arg(value_name = "DIR")]
     directory: PathBuf,
@@ -45,7 +48,7 @@ struct Source {
 /// Build a kernel from Debian's source, a configuration fragment and a series of patches
 #[derive(Debug, Args)]
 struct Build {
-    /// A series of this repository: 6.1, 6.12, 7.3
+    /// A series of this repository: 6.12, 7.3
     #[arg(long, value_name = "SERIES", conflicts_with_all = ["source", "suite", "patches"])]
     series: Option<String>,
     /// The directory of the series, with BASES in it
@@ -86,7 +89,11 @@ impl Kernels {
         match &self.own {
             Some(Own::Build(own)) => return self.print("built", &own.build(store)?),
             Some(Own::Source(own)) => {
-                let (_, source) = series::source(store, &own.tree, &own.series)?;
+                let source = if own.newest {
+                    series::newest(store, &own.tree, &own.series)?
+                } else {
+                    series::source(store, &own.tree, &own.series)?.1
+                };
                 let tree = source.unpacked(&own.directory)?;
                 return say(&format!("{}\n", tree.display()));
             }

@@ -27,7 +27,7 @@ const SKIPPED: u8 = 4;
 /// Run the tests of a kernel series in a machine; TAP, and 0, 1 or 4 (nothing to test) as kselftest has it
 #[derive(Debug, Args)]
 pub(crate) struct Selftest {
-    /// The series, built if it is not there: 6.1, 6.12, 7.3
+    /// The series, built if it is not there: 6.12, 7.3
     #[arg(long, value_name = "SERIES", default_value = "6.12")]
     series: String,
     /// Another kernel to run them on: 6.1, 6.12, 7, one with its series (6.12+series), or the directory of one that was built

@@ -95,6 +95,15 @@ pub fn source(store: &Store, tree: &Path, series: &str) -> Result<(Recipe, Sourc
     Ok((recipe, source))
 }
 
+/// The newest source of a series' package that its suite has.
+pub fn newest(store: &Store, tree: &Path, series: &str) -> Result<Source> {
+    let recipe = Recipe {
+        version: None,
+        ..Base::of(tree, series)?.recipe(tree)
+    };
+    Source::of(store, &recipe)
+}
+
 fn parse(text: &str) -> Result<Vec<Base>> {
     let lines = text
         .lines()
