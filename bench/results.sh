@@ -167,16 +167,15 @@ three-workers:units 6.1 mglru disk 256M
 three-workers:units 6.12 classic zram 256M
 MACHINES
 # The kernel series: the headline cells on 6.12 five times, and the daemon on it, beside either alone, three times; on 7.3 three
-# times, on 6.1 once; and the kernel as it is without patches.
+# times; and the kernel as it is without patches. Kept pages of before 2026-12 are of the series that had a second mode.
 rows floors-6.12 <<RUNS
-three-workers --kernel 6.12+series --arms none,floors-1,floors-2,protect,floors-2+protect --reps 3 $headline
-three-workers --kernel 6.12+series --arms none,floors-1,floors-2 --reps 5 $headline
+three-workers --kernel 6.12+series --arms none,floors-1,protect,floors-1+protect --reps 3 $headline
+three-workers --kernel 6.12+series --arms none,floors-1 --reps 5 $headline
 RUNS
-table floors-6.1 three-workers --kernel 6.1+series --arms none,floors-1,floors-2 --reps 1 "$headline"
-table floors-7.3 three-workers --kernel 7.3+series --arms none,floors-1,floors-2 --reps 3 "$headline"
+table floors-7.3 three-workers --kernel 7.3+series --arms none,floors-1 --reps 3 "$headline"
 table floors-plain three-workers --kernel 6.12+plain --arms none --reps 3 "$headline"
 # Each hot file, in machines in which, with the headline's, each pair of it, LRU and swap occurs.
-covering floors-covering --arms none,floors-1,floors-2 --reps 1 --warm-up 10 --load 60 --calm 10 <<'MACHINES'
+covering floors-covering --arms none,floors-1 --reps 1 --warm-up 10 --load 60 --calm 10 <<'MACHINES'
 three-workers 6.12+series classic zram 256M
 three-workers:hot-3 6.12+series mglru none 256M
 three-workers:hot-3 6.12+series classic disk 256M
@@ -185,28 +184,26 @@ three-workers:hot-19 6.12+series classic none 256M
 three-workers:hot-19 6.12+series mglru disk 256M
 three-workers:hot-19 6.12+series mglru zram 256M
 MACHINES
-# The hot file that a fixed 15 % does not hold, wherever anonymous memory may go.
-table floors-hot-19 three-workers:hot-19 --kernel 6.12+series --arms none,floors-2 --reps 1 --lru mglru,classic \
+# The hot file that 15 % does not hold, wherever anonymous memory may go: the daemon has to size the floor.
+table floors-hot-19 three-workers:hot-19 --kernel 6.12+series --arms none,floors-1,floors-1+protect --reps 1 --lru mglru,classic \
     --swap none,disk,zram "$small"
-# What protecting the hot file can do at best: all of it locked, beside mode 2 and, where p90 is in question, no floors.
+# What protecting the hot file can do at best: all of it locked, beside floors and, where p90 is in question, no floors.
 rows floors-locked <<RUNS
-three-workers:hot-19 --kernel 6.12+series --arms floors-2,lock-hot --reps 2 --lru mglru,classic --swap none,disk,zram $small
-three-workers:hot-3 --kernel 6.12+series --arms floors-2,lock-hot --reps 2 --lru mglru,classic --swap none,disk,zram $small
-three-workers --kernel 7.3+series --arms none,floors-2,lock-hot --reps 2 $headline
-three-workers --kernel 6.12+series --arms none,floors-2,lock-hot --reps 2 --lru mglru,classic --swap disk,zram $small
+three-workers:hot-19 --kernel 6.12+series --arms floors-1,lock-hot --reps 2 --lru mglru,classic --swap none,disk,zram $small
+three-workers:hot-3 --kernel 6.12+series --arms floors-1,lock-hot --reps 2 --lru mglru,classic --swap none,disk,zram $small
+three-workers --kernel 7.3+series --arms none,floors-1,lock-hot --reps 2 $headline
+three-workers --kernel 6.12+series --arms none,floors-1,lock-hot --reps 2 --lru mglru,classic --swap disk,zram $small
 RUNS
-# The host's speed changes from minute to minute: mode 2 and no floors run side by side, mode 1 by itself.
+# The host's speed changes from minute to minute: floors and no floors run side by side.
 rows floors-build <<'RUNS'
-build --kernel 6.12+series --arms none,floors-2 --reps 1 --swap disk --memory 1G
-build --kernel 6.12+series --arms none,floors-2 --reps 1 --swap disk --memory 112M
-build --kernel 6.12+series --arms floors-1 --reps 1 --swap disk --memory 1G,112M
+build --kernel 6.12+series --arms none,floors-1 --reps 1 --swap disk --memory 1G
+build --kernel 6.12+series --arms none,floors-1 --reps 1 --swap disk --memory 112M
 RUNS
-# A build that barely fits, and nowhere to swap to: a floor that is hard at once kills the compiler.
-table floors-build-none build --kernel 6.12+series --arms none,floors-2 --reps 3 --lru mglru,classic --swap none --memory 112M
+# A build that barely fits, and nowhere to swap to: a floor may kill the compiler.
+table floors-build-none build --kernel 6.12+series --arms none,floors-1 --reps 3 --lru mglru,classic --swap none --memory 112M
 # Each beside another: a machine that has the host for itself has other times.
 rows floors-indexed-db <<'RUNS'
-indexed-db --kernel 6.12+series --arms none,floors-2 --reps 3 --memory 192M --warm-up 90
-indexed-db --kernel 6.12+series --arms floors-1 --reps 2 --memory 192M --warm-up 90
+indexed-db --kernel 6.12+series --arms none,floors-1 --reps 3 --memory 192M --warm-up 90
 RUNS
 # The opt-in that moves swappiness, page-cluster and min_ttl_ms by what comes back, where there is swap for it to matter.
 covering balance --arms none,balance --reps 1 --warm-up 10 --load 60 --calm 10 <<'MACHINES'

@@ -95,7 +95,7 @@ knobs! {
         Some("sets vm.dirty_background_bytes to 0");
     DirtyRatio "vm.dirty_ratio" "proc/sys/vm/dirty_ratio" 0..=100, Tunable, Some("sets vm.dirty_bytes to 0");
     MinTtlMs "mm.lru_gen.min_ttl_ms" "sys/kernel/mm/lru_gen/min_ttl_ms" 0..=600_000, OptIn, None;
-    WorkingsetProtection "vm.workingset_protection" "proc/sys/vm/workingset_protection" 0..=2, OptIn, None;
+    WorkingsetProtection "vm.workingset_protection" "proc/sys/vm/workingset_protection" 0..=1, OptIn, None;
     CleanLowRatio "vm.clean_low_ratio" "proc/sys/vm/clean_low_ratio" 0..=100, OptIn, None;
     CleanMinRatio "vm.clean_min_ratio" "proc/sys/vm/clean_min_ratio" 0..=100, OptIn, None;
     AnonMinRatio "vm.anon_min_ratio" "proc/sys/vm/anon_min_ratio" 0..=100, OptIn, None;

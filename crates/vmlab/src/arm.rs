@@ -30,8 +30,9 @@ enum Kind {
     Warmset(&'static str, &'static str),
     /// The same without gap and compaction, so that the effects of protection and of tuning are told apart.
     Untuned(&'static str, &'static str),
-    Floors(&'static str),
-    /// The kernel's own adaptive floor, and all of Warmset on it.
+    /// The kernel's own floors.
+    Floors,
+    /// The same, and all of Warmset, which drives their size.
     FloorsDriven,
     /// `warmset-local`, which presses on one process in this way.
     Local(String),
@@ -93,12 +94,11 @@ pub const ARMS: &[(&str, &str)] = &[
     ),
     (
         "floors-1",
-        "vm.workingset_protection = 1, where the kernel has it: fixed floors",
+        "vm.workingset_protection = 1, where the kernel has it: floors of 15 %",
     ),
-    ("floors-2", "the same = 2: a floor that finds its size"),
     (
-        "floors-2+protect",
-        "both: the floor finds its size, and warmsetd drives where it starts",
+        "floors-1+protect",
+        "both: the kernel keeps the floors, and warmsetd drives their size",
     ),
     (
         "local:WAY",
@@ -132,9 +132,8 @@ impl Arm {
             "balance" => BALANCES,
             "protect" => PROTECTS,
             "holds" => HOLDS,
-            "floors-1" => Kind::Floors("1"),
-            "floors-2" => Kind::Floors("2"),
-            "floors-2+protect" => Kind::FloorsDriven,
+            "floors-1" => Kind::Floors,
+            "floors-1+protect" => Kind::FloorsDriven,
             "lock-hot" | "lock-index" | "scan" | "scan+lock-index" => Kind::Variant,
             _ => match name.strip_prefix("local:") {
                 Some(way) => Kind::Local(local(way)?),
@@ -213,18 +212,15 @@ impl Arm {
                     ..empty
                 }
             }
-            Kind::Floors(mode) => Beside {
-                writes: vec![(PROTECTION.to_owned(), mode.to_owned())],
+            Kind::Floors => Beside {
+                writes: floors(),
                 ..empty
             },
-            Kind::FloorsDriven => {
-                let writes = vec![(PROTECTION.to_owned(), "2".to_owned())];
-                Beside {
-                    name: self.name.clone(),
-                    writes,
-                    ..Self::parse("protect")?.beside(gap)?
-                }
-            }
+            Kind::FloorsDriven => Beside {
+                name: self.name.clone(),
+                writes: floors(),
+                ..Self::parse("protect")?.beside(gap)?
+            },
             Kind::Damon => Beside {
                 writes: vec![(DAMON.to_owned(), "Y".to_owned())],
                 ..empty
@@ -255,6 +251,10 @@ impl Arm {
             }
         })
     }
+}
+
+fn floors() -> Vec<(String, String)> {
+    vec![(PROTECTION.to_owned(), "1".to_owned())]
 }
 
 fn untuned(empty: Beside, mode: &str, rest: &str) -> Beside {
@@ -397,11 +397,11 @@ mod tests {
         );
         let beside = Arm::parse("protect").unwrap().beside(None).unwrap();
         assert!(beside.files[0].1.contains("mode = \"protect\""));
-        let both = Arm::parse("floors-2+protect")
+        let both = Arm::parse("floors-1+protect")
             .unwrap()
             .beside(None)
             .unwrap();
         assert_eq!(both.files, beside.files);
-        assert_eq!(both.writes[0].1, "2");
+        assert_eq!(both.writes[0].1, "1");
     }
 }

@@ -234,7 +234,7 @@ mod tests {
             vm.dirty_background_ratio    absent          0 to 100  as a [[tunable]]
             vm.dirty_ratio               absent          0 to 100  as a [[tunable]]
             mm.lru_gen.min_ttl_ms        absent       0 to 600000  if configured
-            vm.workingset_protection     absent            0 to 2  if configured
+            vm.workingset_protection     absent            0 to 1  if configured
             vm.clean_low_ratio           absent          0 to 100  if configured
             vm.clean_min_ratio           absent          0 to 100  if configured
             vm.anon_min_ratio            absent          0 to 100  if configured
