@@ -6,7 +6,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: help python wheels documented notice report fleet kubernetes packages supply-chain advisories cluster alerts release dist links site cargo-install lab smoke vm kernel kernel-check kernel-newest results decisions run test setup setup-test setup-kernel guard build install uninstall format lint clippy density commits licences urls shell-lint unit-test doc msrv live unit deb-test pages deb lab-deb bench fuzz fuzz-quick sanitize soak clean
+.PHONY: help python wheels documented notice report fleet kubernetes packages supply-chain advisories cluster alerts release dist links site cargo-install lab smoke vm kernel kernel-check kernel-boot kernel-newest results decisions run test setup setup-test setup-kernel guard build install uninstall format lint clippy density commits licences urls shell-lint unit-test doc msrv live unit deb-test pages deb lab-deb bench fuzz fuzz-quick sanitize soak clean
 .NOTPARALLEL:
 
 ## list the targets
@@ -160,6 +160,10 @@ kernel: setup-kernel lab
 ## check the kernel series patch by patch, as a reviewer would
 kernel-check: lab
 	python3 packaging/tests/kernel.py $(TARGET)/release
+
+## build 6.12 with our patches and run its tests in machines: most of an hour
+kernel-boot: lab
+	python3 packaging/tests/kernel.py $(TARGET)/release boot
 
 ## say whether each kernel series applies to the newest source that Debian has
 kernel-newest: setup-kernel lab

@@ -8,7 +8,8 @@ A check is one of:
                       compile for arm64 and 32-bit ARM, and with each optional feature off.
     6.12-messages …   checkpatch --strict has nothing against the patches and their messages; neither they nor the series
                       are too long for a reviewer; and the tests in them are those of kernel/selftests.
-    boot              6.12 is built whole, and its tests run in machines of one node, two nodes, and two unequal nodes.
+    boot              Only if named, because it takes most of an hour: 6.12 is built whole, and its tests run in machines of
+                      one node, two nodes, and two unequal nodes.
     newest            Only if named: each series applies to the newest source that its suite has. Nothing is written.
 
 A check that passed is written to kernel/CHECKED with a sum over its input, and is not repeated while the sum is the same.
@@ -317,7 +318,9 @@ def main() -> None:
         return
     sums = sums_now()
     results = results_before()
-    todo = [name for name in sys.argv[2:] or sums if results.get(name, [""])[0] != sums[name]]
+    changed = [name for name in sums if results.get(name, [""])[0] != sums[name]]
+    named = sys.argv[2:]
+    todo = [name for name in changed if name in named or (not named and name != BOOT)]
     if todo:
         subprocess.run([ROOT / "packaging/bootstrap", "kernel"], check=True)
     for name in todo:
@@ -328,6 +331,8 @@ def main() -> None:
     for name in sums:
         for line in results.get(name, [])[1:]:
             print(f"kernel: {name}: {line}")
+    if BOOT in changed and BOOT not in todo:
+        print(f"kernel: {BOOT}: not run since its input changed; `make kernel-boot` runs it")
 
 
 if __name__ == "__main__":
