@@ -319,7 +319,7 @@ fn bounded(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
 
     /// A cache as large as the footprint: each object is missed once, and nothing ever leaves.
     #[test]
