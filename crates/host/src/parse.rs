@@ -9,7 +9,7 @@ pub(crate) mod arcstats;
 pub(crate) mod buddyinfo;
 pub(crate) mod keyed;
 pub mod lines;
-pub(crate) mod mounts;
+pub mod mounts;
 pub(crate) mod numbers;
 pub(crate) mod pressure;
 pub mod process;

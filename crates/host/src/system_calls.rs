@@ -2,7 +2,10 @@
 
 #![allow(unsafe_code, reason = "system calls that rustix does not have")]
 
-use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use std::io;
+use std::ptr::null_mut;
 
 /// The number of `cachestat(2)`, which libc does not name; a call that is this new has one number on every architecture
 /// but Alpha.
@@ -19,24 +22,96 @@ pub fn process_mrelease(process: &OwnedFd) {
     }
 }
 
-/// `cachestat(2)`, since 6.5, of `length` bytes of a file from `offset`; a length of 0 means to the end.
+/// What the page cache has of a range of a file, in pages.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct CacheStat {
+    /// In the page cache.
+    pub cached: u64,
+    /// Of them, changed and not written yet.
+    pub dirty: u64,
+    /// Of them, being written.
+    pub writeback: u64,
+    /// Reclaimed, so that the kernel still has a mark of them; of a tmpfs, swapped out.
+    pub evicted: u64,
+    /// Of those, so recently that they would be active at once if they came back now.
+    pub recently_evicted: u64,
+}
+
+/// `cachestat(2)`, since 6.5, of `length` bytes of a file from `offset`; a length of 0 means to the end. Reads nothing in.
 ///
-/// Returns the number of pages that were evicted so recently that they would be active if they came back now; `None`
-/// where the kernel does not say.
-pub fn recently_evicted(file: &OwnedFd, offset: u64, length: u64) -> Option<u64> {
+/// Errors: `ENOSYS` before 6.5; `EPERM` for a file of others that the caller may not write to, since 6.14 and in stable
+/// kernels of early 2025 (CVE-2025-21691), and in containers that refuse unknown calls; `EOPNOTSUPP` for hugetlbfs. A
+/// file of an overlay is answered with zeros, since the pages are those of the layer below.
+///
+/// Cost: 20 ns for each page that is there or has a mark; holes cost nothing.
+pub fn cachestat(file: impl AsFd, offset: u64, length: u64) -> io::Result<CacheStat> {
     let range = [offset, length];
-    // In cache, dirty, under writeback, evicted, recently evicted.
     let mut pages = [0_u64; 5];
     // SAFETY: the descriptor is open for the time of the call. `range` is laid out as `struct cachestat_range`, two
     // numbers, and `pages` as `struct cachestat`, five; both outlive the call. Flags must be 0.
     let code = unsafe {
         libc::syscall(
             CACHESTAT,
-            file.as_raw_fd(),
+            file.as_fd().as_raw_fd(),
             range.as_ptr(),
             pages.as_mut_ptr(),
             0,
         )
     };
-    (code == 0).then_some(pages[4])
+    if code != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let [cached, dirty, writeback, evicted, recently_evicted] = pages;
+    Ok(CacheStat {
+        cached,
+        dirty,
+        writeback,
+        evicted,
+        recently_evicted,
+    })
+}
+
+/// Pages that `mincore` is asked about at once, each answered by a byte: a sparse file of 4 TiB has a billion of them.
+const AT_ONCE: u64 = 64 << 10;
+
+/// How many of the first `pages` pages of a file are resident, by `mincore(2)` on a mapping that nothing may access. Reads
+/// nothing in.
+///
+/// Since 5.2 the kernel says of a file of others that the caller may not write to that all is resident: the caller of this
+/// must have looked for that.
+///
+/// Errors: the file cannot be mapped.
+pub fn resident_pages(file: impl AsFd, pages: u64) -> io::Result<u64> {
+    let page = rustix::param::page_size() as u64;
+    let mut answers = vec![0_u8; pages.min(AT_ONCE) as usize];
+    let mut from = 0;
+    let mut sum = 0;
+    while from < pages {
+        let count = (pages - from).min(AT_ONCE);
+        let length = (count * page) as usize;
+        // SAFETY: the kernel chooses the place of this new mapping, so no object of this process is in it. Nothing points
+        // into it: it may not even be read, so a file that is cut short ends nothing.
+        let at = unsafe {
+            mmap(
+                null_mut(),
+                length,
+                ProtFlags::empty(),
+                MapFlags::SHARED,
+                &file,
+                from * page,
+            )
+        }?;
+        // SAFETY: the range is the whole mapping, and `answers` has a byte for each of its pages.
+        let code = unsafe { libc::mincore(at, length, answers.as_mut_ptr()) };
+        let error = io::Error::last_os_error();
+        // SAFETY: this is the whole mapping from above, which nothing uses any more.
+        unsafe { munmap(at, length) }?;
+        if code != 0 {
+            return Err(error);
+        }
+        let there = answers[..count as usize].iter();
+        sum += there.filter(|answer| **answer & 1 == 1).count() as u64;
+        from += count;
+    }
+    Ok(sum)
 }

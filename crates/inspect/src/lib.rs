@@ -3,9 +3,12 @@
 //! | module | what it reads |
 //! |---|---|
 //! | [`survey`] | working set by cgroup, for `warmset top` |
+//! | [`files`] | what the page cache has of files and of units, for `warmset files` |
 //! | [`tracee`] | mappings and accessed bits of one process, and DAMON, for `warmset trace` |
 //! | [`features`] | what this kernel offers, for `warmset features` |
 
 pub mod features;
+pub mod files;
+mod pinned;
 pub mod survey;
 pub mod tracee;

@@ -18,6 +18,8 @@ mod cgroups;
 mod evictions;
 mod process_groups;
 
+pub(crate) use cgroups::is_unit;
+
 use ages::Ages;
 use evictions::Evictions;
 use host::Error;

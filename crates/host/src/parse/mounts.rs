@@ -47,7 +47,7 @@ fn mount(line: &[u8]) -> Option<Mount> {
 }
 
 /// A path with blanks printed as `\040`.
-pub(crate) fn path(word: &[u8]) -> PathBuf {
+pub fn path(word: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(word.len());
     let mut rest = word;
     while let Some((&first, behind)) = rest.split_first() {

@@ -118,7 +118,7 @@ impl Walk<'_> {
 }
 
 /// Whether this is a whole unit, of which nothing below is one.
-fn is_unit(path: &[u8]) -> bool {
+pub(crate) fn is_unit(path: &[u8]) -> bool {
     let found = place(path);
     let is_manager = found.unit.starts_with(b"user@") || found.unit.ends_with(b".slice");
     found.place != Place::Unknown && found.directory == path && !is_manager

@@ -8,11 +8,12 @@
 //!
 //! Source: `filemap_cachestat` in mm/filemap.c of Linux.
 
+use crate::pinned::{FileId, pinned, reopened};
 use host::filesystems;
 use host::parse::lines::{lines, number, words};
-use host::system_calls::recently_evicted as cachestat;
-use rustix::fd::{AsRawFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatxFlags, makedev, open, statx};
+use host::system_calls::cachestat;
+use rustix::fd::OwnedFd;
+use rustix::fs::makedev;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,9 +27,6 @@ const FILES: usize = 512;
 /// Bytes of a larger file that are asked, in so many parts: 20 ns a page are 5 ms for a GiB.
 const WHOLE: u64 = 1 << 30;
 const PARTS: u64 = 64;
-
-/// A file by its device and inode.
-type FileId = (u64, u64);
 
 /// One look at the files of many units; each file is asked once.
 #[derive(Debug)]
@@ -88,7 +86,7 @@ impl Evictions {
             }
             if let Some((id, file)) = pinned(&entry.path()) {
                 seen.insert(id);
-                self.ask(id, || reopened(&file));
+                self.ask(id, || reopened(&file).ok());
             }
         }
     }
@@ -101,7 +99,7 @@ impl Evictions {
                 let path = directory
                     .join("map_files")
                     .join(String::from_utf8_lossy(range).as_ref());
-                pinned(&path).and_then(|(_, file)| reopened(&file))
+                pinned(&path).and_then(|(_, file)| reopened(&file).ok())
             });
         }
     }
@@ -150,39 +148,16 @@ fn mapped(line: &[u8]) -> Option<(&[u8], FileId)> {
     Some((range, (makedev(major, minor), inode)))
 }
 
-/// The regular file that this link leads to, held without opening it.
-fn pinned(link: &Path) -> Option<(FileId, OwnedFd)> {
-    let file = open(link, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-    let stat = statx(&file, "", flags, StatxFlags::TYPE | StatxFlags::INO).ok()?;
-    let device = makedev(stat.stx_dev_major, stat.stx_dev_minor);
-    let kind = FileType::from_raw_mode(stat.stx_mode.into());
-    if kind != FileType::RegularFile {
-        return None;
-    }
-    Some(((device, stat.stx_ino), file))
-}
-
-/// The same file, open for `cachestat`. Without a wait for the holder of a lease.
-fn reopened(file: &OwnedFd) -> Option<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    open(
-        format!("/proc/self/fd/{}", file.as_raw_fd()),
-        flags,
-        Mode::empty(),
-    )
-    .ok()
-}
-
 /// Pages of this file that were evicted of late; of a large one by a part of it. `None` where the kernel does not tell.
 fn recently_evicted(file: &OwnedFd) -> Option<u64> {
     let size = u64::try_from(rustix::fs::fstat(file).ok()?.st_size).ok()?;
     if size <= WHOLE {
-        return cachestat(file, 0, size);
+        return Some(cachestat(file, 0, size).ok()?.recently_evicted);
     }
     let mut pages = 0;
     for part in 0..PARTS {
-        pages += cachestat(file, size / PARTS * part, WHOLE / PARTS)?;
+        let told = cachestat(file, size / PARTS * part, WHOLE / PARTS).ok()?;
+        pages += told.recently_evicted;
     }
     Some((u128::from(pages) * u128::from(size) / u128::from(WHOLE)) as u64)
 }
@@ -228,13 +203,13 @@ mod tests {
         let (id, held) = pinned(file.path()).unwrap();
         let metadata = file.as_file().metadata().unwrap();
         assert_eq!(id, (metadata.dev(), metadata.ino()), "as `maps` has it");
-        let told = cachestat(&reopened(&held).unwrap(), 0, 8192);
-        let why = std::io::Error::last_os_error().raw_os_error();
-        let is_untold = told.is_none() && matches!(why, Some(libc::ENOSYS | libc::EPERM));
-        assert!(
-            told == Some(0) || is_untold,
-            "what was just written was not evicted: {told:?}, {why:?}"
-        );
+        match cachestat(reopened(&held).unwrap(), 0, 8192) {
+            Ok(told) => assert_eq!(told.evicted, 0, "what was just written was not evicted"),
+            Err(error) => assert!(
+                matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)),
+                "{error}"
+            ),
+        }
         assert!(
             pinned(Path::new("/dev/null")).is_none(),
             "only regular files"
