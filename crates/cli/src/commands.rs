@@ -5,6 +5,7 @@
 mod check;
 mod doctor;
 mod features;
+mod files;
 mod fleet;
 mod import;
 mod mode;
@@ -34,6 +35,7 @@ pub(crate) enum Command {
     Mode(mode::Args),
     Why(why::Args),
     Top(top::Args),
+    Files(files::Args),
     Features(features::Args),
     Doctor(doctor::Args),
     Check(check::Args),
@@ -58,6 +60,7 @@ impl Command {
             Self::Mode(args) => mode::run(args, context, out),
             Self::Why(args) => why::run(args, context, out),
             Self::Top(args) => top::run(args, context, out),
+            Self::Files(args) => files::run(args, context, out),
             Self::Features(args) => features::run(args, context, out),
             Self::Doctor(args) => doctor::run(args, context, out),
             Self::Check(args) => check::run(args, context, out),

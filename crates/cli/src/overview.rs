@@ -24,7 +24,10 @@ const GROUPS: [(&str, &[&str]); 4] = [
         ],
     ),
     ("What happened", &["why", "record", "replay", "report"]),
-    ("This machine", &["top", "doctor", "features", "prove"]),
+    (
+        "This machine",
+        &["top", "files", "doctor", "features", "prove"],
+    ),
     ("Traces and policies (warmset-tools)", &TOOLS),
 ];
 const TOOLS: [&str; tools::SUBCOMMANDS.len()] = {

@@ -13,6 +13,12 @@ pub fn spinner(what: &str) -> ProgressBar {
     on_terminal(ProgressBar::new_spinner(), &template)
 }
 
+/// A spinner with the number of files so far, and how many a second.
+pub fn files() -> ProgressBar {
+    let template = "{spinner} looking: {human_pos} files, {per_sec}";
+    on_terminal(ProgressBar::new_spinner(), template)
+}
+
 /// A bar of `count` steps, with the time that is left.
 pub fn steps(what: &str, count: usize) -> ProgressBar {
     let template = format!("{what} {{bar:30}} {{pos}}/{{len}}, {{eta}} to go");

@@ -18,6 +18,11 @@ pub(crate) const EXAMPLES: &Examples = &[
         ("warmset top --once | head -6", "one picture, for a script"),
         ("warmset top --recording incident.rec.gz", "with the arrow keys through a recording"),
     ]),
+    ("files", &[
+        ("sudo warmset files", "the page cache of each unit, and how much of it was read again"),
+        ("warmset files /var/lib/postgresql --by directory", "what of a directory is in memory, by what is below it"),
+        ("sudo warmset files --unit postgresql.service --watch=5s", "the files of a service; every 5 s, what came and went"),
+    ]),
     ("features", &[("warmset features", "the kernel's features, and what is lost without them")]),
     ("doctor", &[
         ("sudo warmset doctor", "what is wrong here, and what to do about it"),

@@ -54,21 +54,21 @@ impl Why {
         }
     }
 
-    /// For a person, after a number and a colon.
+    /// For a person, before a colon and a number.
     pub const fn says(self) -> &'static str {
         match self {
             Self::Unreadable => "cannot be opened",
             Self::Vanished => "vanished while we looked",
             Self::Replaced => "replaced while we looked",
             Self::NotOurs => {
-                "not told: the kernel tells this only to the owner of a file and to those that may write to it; try sudo"
+                "not told, as the kernel tells it only to root, to the owner and to those that may write to the file"
             }
             Self::Untold => "not told",
             Self::Special => "devices, FIFOs, sockets or files that the kernel makes up",
             Self::Link => "symbolic links, which are not followed",
-            Self::OtherFileSystem => "on other file systems, left out without --cross",
+            Self::OtherFileSystem => "on other file systems, which --cross enters",
             Self::NotLocal => {
-                "on a file system that may wait for a server or a program; name its path to look there"
+                "on a file system that may wait for a server or a program, looked at only if its path is named"
             }
             Self::WithoutPath => "shared memory without a path",
             Self::TooDeep => "deeper than 256 directories",
