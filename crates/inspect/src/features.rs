@@ -110,7 +110,7 @@ const TABLE: &[Row] = &[
     Row("tracepoints of the page cache", Look::File(&["sys/kernel/tracing/events/filemap", "sys/kernel/debug/tracing/events/filemap"]), "3.12", "include/trace/events/filemap.h",
         "files that thrash are learned", "nothing is learned, and nothing held"),
     Row("cachestat", Look::CallOnly, "6.5", "mm/filemap.c",
-        "what was evicted of the files that a unit has in use, in `warmset top`", "not shown"),
+        "what is dirty and what was evicted of files, in `warmset files` and `warmset top`", "`warmset files` shows only what is resident"),
     Row("pidfd", Look::CallOnly, "5.3", "kernel/pid.c", "a signal reaches the process that was meant, and no other", "no process is killed"),
     Row("process_mrelease", Look::CallOnly, "5.15", "mm/oom_kill.c",
         "memory of a killed process back although it is stuck or frozen", "it frees its memory itself"),

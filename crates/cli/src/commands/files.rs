@@ -57,7 +57,8 @@ pub(crate) struct Args {
     /// Rows, at most
     #[arg(long, value_name = "N", default_value = ROWS)]
     limit: NonZeroUsize,
-    /// Enter other file systems below PATH, if they are on local disks, in memory, or overlays
+    /// Enter other file systems below PATH, if they are on local disks, in memory, or overlays. What is
+    /// mounted twice counts twice
     #[arg(long, requires = "paths", conflicts_with_all = ["pid", "unit"])]
     cross: bool,
     /// Look again and again, and show what came and went between two looks, file by file [default SPAN: 1s]
