@@ -239,7 +239,7 @@ mod tests {
     fn a_file_is_a_row_and_what_is_not_told_a_dash() {
         let mut page = Page::new(Paint::Plain);
         show(&mut page, &report(), options(Changes::NotWanted), &[]);
-        expect_test::expect![[r#"
+        expect_test::expect![[r"
             resident   490 KiB of 980 KiB (50 %), 2 files
                        of 1 file nothing is told, so these are lower bounds
             dirty      4 KiB, and 0 B under writeback
@@ -249,7 +249,7 @@ mod tests {
              490 KiB   50 %  976 KiB        0 B  4 KiB  300 KiB  100 KiB  /srv/\x1b[2J\x0a\xff.db
                    –      –    8 KiB          –      –        –        –  /srv/other
             and 3 files more: --limit shows them
-        "#]]
+        "]]
         .assert_eq(&page.text);
     }
 
@@ -271,7 +271,7 @@ mod tests {
         report.total.went = Some(Bytes::ZERO);
         report.rows[0].totals.came = Some(Bytes::kib(4));
         show(&mut page, &report, options(Changes::Wanted), &[]);
-        expect_test::expect![[r#"
+        expect_test::expect![[r"
             resident   490 KiB of 980 KiB (50 %), 2 files
                        of 1 file nothing is told, so these are lower bounds
             dirty      4 KiB, and 0 B under writeback
@@ -282,7 +282,7 @@ mod tests {
              490 KiB   50 %  4 KiB     –  4 KiB  300 KiB  100 KiB  /srv/\x1b[2J\x0a\xff.db
                    –      –      –     –      –        –        –  /srv/other
             and 3 files more: --limit shows them
-        "#]]
+        "]]
         .assert_eq(&page.text);
     }
 }
