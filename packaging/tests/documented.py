@@ -60,8 +60,6 @@ ELSEWHERE = {
     "for host in": "needs other hosts",
     "sh /usr/share/warmset-tools/valgrind/build": "crates/tools/tests/record.rs builds the tool, and records with it",
     "sh /usr/share/warmset-tools/qemu/build": "crates/tools/tests/emulated.rs builds the plugin, and records with it",
-    "qemu/build ~/.local": "crates/tools/tests/emulated.rs builds the plugin, and records with it",
-    "QEMU_LD_PREFIX=": "needs a program for another processor; crates/tools/tests/emulated.rs has some",
     "skopeo copy": "needs a registry; packaging/tests/kubernetes.sh starts the image",
     "kubectl": "needs a cluster; packaging/tests/cluster.sh has one, and applies, installs and executes this",
     "helm install": "needs a cluster; packaging/tests/cluster.sh has one, and installs the chart",
