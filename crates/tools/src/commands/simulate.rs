@@ -313,19 +313,23 @@ fn csv(out: &mut impl Write, rows: &[Row]) -> Result<()> {
     Ok(())
 }
 
+/// Adds a point to the curve of this name, and the curve if there is none yet.
+fn add_point(series: &mut Vec<Series>, name: &str, point: (f64, f64)) {
+    match series.iter_mut().find(|series| series.name == name) {
+        Some(series) => series.points.push(point),
+        None => series.push(Series {
+            name: name.to_owned(),
+            points: vec![point],
+            mark: Mark::Dots,
+        }),
+    }
+}
+
 /// Draws the miss ratio by memory, a curve for each policy.
 fn draw(path: &Path, rows: &[Row]) -> Result<()> {
     let mut series: Vec<Series> = Vec::new();
     for row in rows {
-        let point = (row.mean_size, row.miss_ratio);
-        match series.iter_mut().find(|series| series.name == row.policy) {
-            Some(series) => series.points.push(point),
-            None => series.push(Series {
-                name: row.policy.clone(),
-                points: vec![point],
-                mark: Mark::Dots,
-            }),
-        }
+        add_point(&mut series, &row.policy, (row.mean_size, row.miss_ratio));
     }
     let axis = |label: &str, scale| Axis {
         label: label.to_owned(),

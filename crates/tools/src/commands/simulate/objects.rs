@@ -1,9 +1,9 @@
 //! `warmset simulate --objects`: a cache of objects that have sizes.
 
-use super::{Args, Noted, in_parallel, policies_or};
+use super::{Args, Noted, add_point, in_parallel, policies_or};
 use crate::ui::{Context, Form, json_line, plot};
 use anyhow::{Context as _, Result};
-use report::{Axis, Chart, Mark, Part, Scale, Series};
+use report::{Axis, Chart, Part, Scale, Series};
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
@@ -225,19 +225,11 @@ fn csv(out: &mut impl Write, rows: &[Row]) -> Result<()> {
 /// Draws both miss ratios by the size of the cache, two curves for each policy.
 fn draw(path: &Path, rows: &[Row]) -> Result<()> {
     let mut series: Vec<Series> = Vec::new();
-    let mut add = |name: String, point| match series.iter_mut().find(|series| series.name == name) {
-        Some(series) => series.points.push(point),
-        None => series.push(Series {
-            name,
-            points: vec![point],
-            mark: Mark::Dots,
-        }),
-    };
     for row in rows {
         let capacity = row.capacity as f64;
-        add(row.policy.clone(), (capacity, row.miss_ratio));
+        add_point(&mut series, &row.policy, (capacity, row.miss_ratio));
         let bytes = format!("{}, bytes", row.policy);
-        add(bytes, (capacity, row.byte_miss_ratio));
+        add_point(&mut series, &bytes, (capacity, row.byte_miss_ratio));
     }
     let axis = |label: &str, scale| Axis {
         label: label.to_owned(),
