@@ -726,6 +726,7 @@ kinds! {
     Quiet "quiet";
     Refaults "refaults";
     Thrash "thrash";
+    ReadAgain "read-again";
     RunsOut "runs-out";
     Worse "worse";
     BoostKept "boost-kept";

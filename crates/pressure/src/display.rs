@@ -149,6 +149,14 @@ impl Display for Reason {
                 f,
                 "programs wait for {per_second} refaults/s (accepted: {target}), and the gap holds memory that they need"
             ),
+            Self::ReadAgain {
+                again,
+                demand,
+                burst,
+            } => write!(
+                f,
+                "{again} of {demand} is for pages that had been evicted, and processes burst by no more than {burst}"
+            ),
             Self::RunsOut { headroom } => write!(
                 f,
                 "only {headroom} of headroom left, and the gap holds a part of it"

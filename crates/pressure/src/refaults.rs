@@ -1,16 +1,16 @@
-//! Running means of refaults and of swap readahead, and when allocations last stalled.
+//! Running means of refaults, of demand and of swap readahead, and when allocations last stalled.
 
 use crate::rates::Rates;
 use crate::sketch::faded;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
-use units::Span;
+use units::{Bytes, Rate, Span};
 
 /// Half-life of the running means. Shorter, and the start of one program counts as a trend; longer,
 /// and a step of `[balance]` does not show before the next.
 const HALF_LIFE: Duration = Duration::from_secs(5);
 
-/// Pages per second, each a running mean. Zero where the kernel does not count it.
+/// Running means, pages per second unless it says so. Zero where the kernel does not count it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Refaults {
@@ -18,6 +18,8 @@ pub(crate) struct Refaults {
     pub(crate) file: f64,
     /// Refaults of anonymous pages.
     pub(crate) anon: f64,
+    /// Gross demand, in bytes per second.
+    pub(crate) demand: f64,
     /// Pages that swap readahead read.
     pub(crate) ahead: f64,
     /// Pages that swap readahead read and that were used.
@@ -29,6 +31,13 @@ pub(crate) struct Refaults {
 }
 
 impl Refaults {
+    /// What is read again, and all demand.
+    pub(crate) fn beside_demand(&self, page_size: Bytes) -> (Rate, Rate) {
+        let pages = self.file + self.anon;
+        let again = Rate::new((pages * page_size.get() as f64) as u64);
+        (again, Rate::new(self.demand as u64))
+    }
+
     pub(crate) fn push(&mut self, at: Span, rates: &Rates) {
         let seconds = rates.elapsed.as_secs_f64();
         let kept = faded(rates.elapsed, HALF_LIFE);
@@ -37,6 +46,7 @@ impl Refaults {
         };
         self.file = blend(self.file, rates.refaults_file);
         self.anon = blend(self.anon, rates.refaults_anon);
+        self.demand = blend(self.demand, rates.demand.map(Bytes::get));
         self.ahead = blend(self.ahead, rates.swap_ahead);
         self.used = blend(self.used, rates.swap_ahead_used);
         if rates.allocation_stalls.unwrap_or(0) > 0 {

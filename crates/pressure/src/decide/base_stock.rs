@@ -15,6 +15,7 @@
 //!   in `mm/page_alloc.c`, `__setup_per_zone_wmarks`.
 //! - A base stock is for bursts. So the gap is given back while programs wait for refaults of their own
 //!   pages, and at once when a process is about to fill memory: one that grows beyond the bursts before.
+//!   While most of demand is for pages read again, it is at most the largest burst of processes before.
 //! - Limit: a first burst larger than any before it is not foreseen; feedback widens the gap after it.
 
 use super::draft::Draft;
@@ -25,7 +26,7 @@ use crate::distress::warns;
 use crate::knob::Knob;
 use crate::watermark;
 use std::time::Duration;
-use units::{Bytes, Pages, Percent, Span};
+use units::{Bytes, Pages, Percent, Rate, Span};
 
 const FACTOR: Knob = Knob::WatermarkScaleFactor;
 /// Time from the wake-up of kswapd to its first freed pages: tens of milliseconds, under load one round
@@ -41,6 +42,25 @@ const ON_A_HARD_DISK: u64 = 20;
 /// Under load the gap narrows only after this long without a stall.
 const QUIET: Duration = Duration::from_secs(30);
 
+/// Demand that is mostly for pages that had been evicted.
+#[derive(Clone, Copy)]
+struct ReadAgain {
+    again: Rate,
+    demand: Rate,
+    /// The most that the gap may be meanwhile.
+    most: Bytes,
+}
+
+impl ReadAgain {
+    fn why(&self) -> Reason {
+        Reason::ReadAgain {
+            again: self.again,
+            demand: self.demand,
+            burst: self.most,
+        }
+    }
+}
+
 impl Draft<'_> {
     /// Sizes and drives the gap. Returns the phase that this leaves.
     pub(super) fn base_stock(&mut self) -> Phase {
@@ -51,7 +71,11 @@ impl Draft<'_> {
             .demand
             .need(share, self.history.reclaim, RESPONSE);
         let gap_found = self.forecast.gap_found.unwrap_or_default();
-        let wanted = self.wanted(need, gap_found);
+        let read_again = self.read_again(gap_found);
+        let mut wanted = self.wanted(need, gap_found);
+        if let Some(read_again) = read_again {
+            wanted = wanted.min(read_again.most);
+        }
         self.forecast.gap_needed = Some(wanted);
         let held = self.sample.knobs.ours.of(FACTOR).is_some();
         if !self.config.gap.enabled || self.drivable(FACTOR).is_none() {
@@ -77,6 +101,9 @@ impl Draft<'_> {
             .patience_with_calm(self.config.gap.give_back_after.get());
         if let Some(why) = self.thrash() {
             return self.halve_gap(why);
+        }
+        if let Some(read_again) = read_again.filter(|read_again| self.exceeds(read_again.most)) {
+            return self.halve_gap(read_again.why());
         }
         match self.history.calm(self.sample.at) {
             Some(calm) if calm < give_back_after => self.hold(need, wanted),
@@ -121,6 +148,28 @@ impl Draft<'_> {
             return None;
         }
         Some(Reason::Thrash { per_second, target })
+    }
+
+    /// What is read again, where it is most of demand. Such demand does not end, so a gap is no stock for it:
+    /// it takes from the cache what is read next. What is left for the gap are bursts of processes.
+    fn read_again(&self, gap_found: Bytes) -> Option<ReadAgain> {
+        let page_size = self.history.page_size;
+        let (again, demand) = self.history.refaults.beside_demand(page_size);
+        let accepted = page_size.scaled(self.config.gap.refault_target, 1);
+        if again.get() <= demand.get() / 2 || again.get() <= accepted.get() {
+            return None;
+        }
+        Some(ReadAgain {
+            again,
+            demand,
+            most: self.history.distress.rises.largest().max(gap_found),
+        })
+    }
+
+    /// Whether the gap is larger than `most`, by more than the dead band.
+    fn exceeds(&self, most: Bytes) -> bool {
+        let gap = self.forecast.gap.unwrap_or_default();
+        gap > most + self.config.gap.dead_band.of(gap)
     }
 
     /// Gives back half of what is held at a time, and the rest when it is little.

@@ -52,6 +52,15 @@ pub enum Reason {
         /// The configured limit.
         target: u64,
     },
+    /// Most of demand is for pages that had been evicted: memory that is held free evicts more of them.
+    ReadAgain {
+        /// What is read again, the mean of some seconds.
+        again: Rate,
+        /// All demand.
+        demand: Rate,
+        /// The largest burst of processes, or what was found: so much the gap may be.
+        burst: Bytes,
+    },
     /// One process is about to fill memory: memory that is held free is a part of what is left.
     RunsOut {
         /// Headroom that is left, swap not counted.

@@ -169,6 +169,11 @@ fn reasons() -> Vec<Reason> {
             growth: Rate::new(80 << 20),
             headroom: Bytes::mib(30),
         },
+        Reason::ReadAgain {
+            again: Rate::new(60 << 20),
+            demand: Rate::new(65 << 20),
+            burst: Bytes::mib(3),
+        },
     ];
     let number = |reason: &Reason| match reason {
         Reason::Demand { .. } => 0,
@@ -209,9 +214,10 @@ fn reasons() -> Vec<Reason> {
         Reason::Family { .. } => 35,
         Reason::Contributes { .. } => 36,
         Reason::Again { .. } => 37,
+        Reason::ReadAgain { .. } => 38,
     };
     assert!(
-        all.iter().map(number).eq(0..38),
+        all.iter().map(number).eq(0..39),
         "one reason is missing or stands twice"
     );
     all
@@ -409,6 +415,7 @@ fn every_reason_is_a_sentence_with_its_numbers() {
         it and 39 like it grow by 800 MiB/s together, of 810 MiB/s in all; headroom is 900 MiB, used up in 1.1 s
         all tasks of session.slice stalled 55 % of the last seconds, for 20 s now, and it contributes most: it holds 900 MiB
         24 like it were started again within 9 s of the end of all of them, and grow by 80 MiB/s together; sh (4711) starts them; headroom is 30 MiB
+        60 MiB/s of 65 MiB/s is for pages that had been evicted, and processes burst by no more than 3 MiB
     "#]]
     .assert_eq(&lines(reasons()));
 }

@@ -59,6 +59,11 @@ impl Rises {
         }
     }
 
+    /// The largest burst. A rise that has not ended may stay, and then no gap is for it.
+    pub(crate) fn largest(&self) -> Bytes {
+        self.largest
+    }
+
     /// Whether the present rise is within what two such bursts take as came before, and `headroom`
     /// suffices for the rest of them.
     pub(crate) fn are_known(&self, headroom: Bytes) -> bool {
