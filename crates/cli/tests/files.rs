@@ -8,43 +8,18 @@ use host::system_calls::resident_pages;
 use place::Said;
 use rustix::fs::{Advice, CWD, FileType, Mode, fadvise, mknodat};
 use serde_json::Value;
-use std::fs::{self, File, Permissions};
-use std::io::{BufRead, BufReader, Write};
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader};
 use std::num::NonZeroU64;
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
+use testsupport::cached_files::{PAGE, on_disk, partly, written};
 
-const PAGE: u64 = 4096;
 /// A user without rights, who owns nothing here.
 const NOBODY: u32 = 65_534;
-
-/// A directory on a disk: nothing can be dropped from a tmpfs.
-fn disk() -> TempDir {
-    tempfile::tempdir_in("/var/tmp").unwrap()
-}
-
-/// A file of so many pages, written and resident.
-fn written(path: &Path, pages: u64) -> File {
-    let mut file = File::create(path).unwrap();
-    file.write_all(&vec![7; (pages * PAGE) as usize]).unwrap();
-    file.sync_all().unwrap();
-    File::open(path).unwrap()
-}
-
-/// A file of so many pages, of which the first are resident, one by one: of a large folio no part can be dropped.
-fn partly(path: &Path, pages: u64, resident: u64) -> File {
-    let file = written(path, pages);
-    fadvise(&file, 0, None, Advice::DontNeed).unwrap();
-    // Without readahead.
-    fadvise(&file, 0, None, Advice::Random).unwrap();
-    for page in 0..resident {
-        file.read_exact_at(&mut [0; 1], page * PAGE).unwrap();
-    }
-    file
-}
 
 fn command(program: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(program);
@@ -79,7 +54,7 @@ fn left_out(report: &Value, why: &str) -> u64 {
 
 #[test]
 fn what_is_in_the_cache_is_told_and_stays_as_it_is() {
-    let place = disk();
+    let place = on_disk();
     let part = partly(&place.path().join("part"), 100, 75);
     let none = partly(&place.path().join("none"), 30, 0);
     let odd = place.path().join("a\u{1b}[2J\nb");
@@ -113,7 +88,7 @@ fn what_is_in_the_cache_is_told_and_stays_as_it_is() {
 
 #[test]
 fn what_others_may_not_know_is_not_told_and_never_zero() {
-    let place = disk();
+    let place = on_disk();
     // The program must be where a user without rights can run it.
     fs::set_permissions(place.path(), Permissions::from_mode(0o755)).unwrap();
     let program = place.path().join("warmset");
@@ -150,7 +125,7 @@ fn what_others_may_not_know_is_not_told_and_never_zero() {
 
 #[test]
 fn the_files_of_a_process_and_of_its_unit_are_told() {
-    let place = disk();
+    let place = on_disk();
     written(&place.path().join("warmset-data"), 12);
     let mut holder = Command::new("sh")
         .args(["-c", "exec 5<warmset-data; echo ready; exec sleep 1000"])
@@ -193,7 +168,7 @@ fn the_files_of_a_process_and_of_its_unit_are_told() {
 
 #[test]
 fn watched_each_look_tells_what_went() {
-    let place = disk();
+    let place = on_disk();
     let file = partly(&place.path().join("file"), 40, 40);
     let program = Path::new(env!("CARGO_BIN_EXE_warmset"));
     let at = place.path().to_str().unwrap();
@@ -219,7 +194,7 @@ fn watched_each_look_tells_what_went() {
 
 #[test]
 fn what_cannot_be_looked_at_is_an_error_that_says_so() {
-    let place = disk();
+    let place = on_disk();
     let path = place.path().join("fifo");
     mknodat(CWD, &path, FileType::Fifo, Mode::RUSR, 0).unwrap();
     let said = files(&place, &[path.to_str().unwrap()]);
@@ -241,7 +216,7 @@ fn what_cannot_be_looked_at_is_an_error_that_says_so() {
 
 #[test]
 fn without_a_target_units_are_told() {
-    let place = disk();
+    let place = on_disk();
     let report = files(&place, &["--json"]).json();
     assert!(
         report["machine"]["cached"].as_u64().unwrap() > 0,
@@ -294,7 +269,7 @@ fn what_was_reclaimed_is_told_as_evicted_and_what_was_dropped_is_not() {
         eprintln!("skipped: no control group with a limit may be made here");
         return;
     };
-    let place = disk();
+    let place = on_disk();
     let path = place.path().join("file");
     // Twice what the group may have.
     let pages = (16 << 20) / PAGE;

@@ -3,6 +3,7 @@
 //! A dev-dependency only. The unit tests of `pressure` cannot use it: they would compare their own types with those of
 //! the `pressure` that this crate links.
 
+pub mod cached_files;
 pub mod forged;
 pub mod mutated;
 pub mod recorded_machine;

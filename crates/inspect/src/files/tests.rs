@@ -2,12 +2,10 @@ use super::*;
 use host::system_calls::resident_pages;
 use rustix::fs::{Advice, CWD, FileType, Mode, fadvise, mknodat};
 use std::fs::{self, File};
-use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, symlink};
+use std::os::unix::fs::symlink;
 use std::process::{Child, Command, Stdio};
-
-const PAGE: u64 = 4096;
+use testsupport::cached_files::{PAGE, on_disk, partly, written};
 
 fn options(by: By, limit: usize) -> Options {
     Options {
@@ -16,31 +14,6 @@ fn options(by: By, limit: usize) -> Options {
         crossing: Crossing::Never,
         changes: Changes::Wanted,
     }
-}
-
-/// A directory on a disk: nothing can be dropped from a tmpfs.
-fn place() -> tempfile::TempDir {
-    tempfile::tempdir_in("/var/tmp").unwrap()
-}
-
-/// A file of so many pages, written and resident.
-fn written(path: &Path, pages: u64) -> File {
-    let mut file = File::create(path).unwrap();
-    file.write_all(&vec![7; (pages * PAGE) as usize]).unwrap();
-    file.sync_all().unwrap();
-    File::open(path).unwrap()
-}
-
-/// A file of so many pages, of which the first are resident, one by one: of a large folio no part can be dropped.
-fn partly(path: &Path, pages: u64, resident: u64) -> File {
-    let file = written(path, pages);
-    fadvise(&file, 0, None, Advice::DontNeed).unwrap();
-    // Without readahead.
-    fadvise(&file, 0, None, Advice::Random).unwrap();
-    for page in 0..resident {
-        file.read_exact_at(&mut [0; 1], page * PAGE).unwrap();
-    }
-    file
 }
 
 /// Drops so many pages from the first on.
@@ -64,7 +37,7 @@ fn pages(count: u64) -> Option<Bytes> {
 
 #[test]
 fn what_is_resident_is_told_as_mincore_does_and_nothing_is_brought_in() {
-    let place = place();
+    let place = on_disk();
     let whole = written(&place.path().join("whole"), 10);
     let part = partly(&place.path().join("part"), 100, 60);
     let none = partly(&place.path().join("none"), 20, 0);
@@ -107,7 +80,7 @@ fn what_is_resident_is_told_as_mincore_does_and_nothing_is_brought_in() {
 
 #[test]
 fn by_directory_all_of_a_path_is_told_by_what_is_directly_below_it() {
-    let place = place();
+    let place = on_disk();
     let deep = place.path().join("a/b/c");
     fs::create_dir_all(&deep).unwrap();
     fs::create_dir(place.path().join("z")).unwrap();
@@ -136,7 +109,7 @@ fn by_directory_all_of_a_path_is_told_by_what_is_directly_below_it() {
 
 #[test]
 fn what_is_no_file_is_left_out_and_said_and_nothing_waits() {
-    let place = place();
+    let place = on_disk();
     let path = |name: &str| place.path().join(name);
     mknodat(CWD, path("fifo"), FileType::Fifo, Mode::RUSR, 0).unwrap();
     symlink(".", path("loop")).unwrap();
@@ -177,7 +150,7 @@ fn what_is_no_file_is_left_out_and_said_and_nothing_waits() {
 
 #[test]
 fn a_directory_of_100_000_files_is_walked_with_the_memory_of_few_rows() {
-    let place = place();
+    let place = on_disk();
     for index in 0..100_000 {
         File::create(place.path().join(format!("{index:05}"))).unwrap();
     }
@@ -206,7 +179,7 @@ fn a_directory_of_100_000_files_is_walked_with_the_memory_of_few_rows() {
 /// A directory that is changed all the time while it is walked.
 #[test]
 fn files_that_vanish_and_change_are_no_failure() {
-    let place = place();
+    let place = on_disk();
     let stays = place.path().join("stays");
     written(&stays, 1);
     let turning = place.path().join("turning");
@@ -234,7 +207,7 @@ fn files_that_vanish_and_change_are_no_failure() {
 
 #[test]
 fn a_second_look_tells_what_came_and_went() {
-    let place = place();
+    let place = on_disk();
     let path = place.path().join("file");
     let file = partly(&path, 50, 50);
     let other = place.path().join("other");
@@ -283,7 +256,7 @@ impl Drop for Holder {
 
 #[test]
 fn of_processes_each_file_that_is_open_or_mapped_is_told_once() {
-    let place = place();
+    let place = on_disk();
     written(&place.path().join("data"), 10);
     written(&place.path().join("removed"), 3);
     let script = "exec 5<data 6<data 7<removed 8<.; rm removed";
