@@ -23,7 +23,10 @@ more() {
     lines=$out/$1.jsonl
     shift
     echo "results: warmset-lab run $*" >&2
-    "$lab" run "$@" --jobs "$jobs" --out "$lines" >/dev/null
+    case " $* " in
+    *" --jobs "*) "$lab" run "$@" --out "$lines" >/dev/null ;;
+    *) "$lab" run "$@" --jobs "$jobs" --out "$lines" >/dev/null ;;
+    esac
 }
 
 # page NAME COMMANDS: what the lines say, under the commands that made them, one a line.
@@ -32,7 +35,7 @@ page() {
     echo "results: $name took $((($(date +%s) - begun) / 60)) min" >&2
     {
         printf '# %s\n\n' "$name"
-        echo "$2" | sed "s/.*/    warmset-lab run & --jobs $jobs/"
+        echo "$2" | sed -e "/ --jobs /!s/$/ --jobs $jobs/" -e 's/^/    warmset-lab run /'
         echo
         "$lab" compare "$out/$name.jsonl"
     } >"$out/$name.md"
@@ -119,8 +122,8 @@ three-workers:noise --arms $guards --reps 1 --lru mglru --swap zram --memory 256
 three-workers:hot-3 --arms $guards --reps 1 --lru classic --swap none --memory 256M $short
 three-workers:hot-19 --arms $guards --reps 1 --lru mglru --swap disk --memory 256M $short
 three-workers:units --arms $guards --reps 1 --lru classic --swap zram --memory 256M $short
-three-workers:no-hog --arms $guards --reps 1 --lru mglru --swap none --memory 256M $short
-storm --arms $guards --reps 1
+three-workers:no-hog --arms $guards --reps 3 --lru mglru --swap none --memory 256M $short
+storm --arms $guards --no-equal-mean --reps 2 --jobs 4
 RUNS
 # A runaway ended: both LRUs, without swap and with a disk for it; and loads in which nobody may be ended.
 for lru in mglru classic; do
