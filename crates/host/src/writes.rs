@@ -206,6 +206,13 @@ pub const PROBE_RECLAIM: Entry = entry(
     NOTHING,
     "warmset-hold --probe: reclaims from a cgroup of its own",
 );
+/// Takes memory from a unit.
+pub const MEMORY_RECLAIM: Entry = entry(
+    "sys/fs/cgroup/*/memory.reclaim",
+    Kind::Request,
+    NOTHING,
+    "warmset size: takes the coldest memory of the unit that is sized, in small steps; the unit reads again what it misses",
+);
 /// The lock of the only guard.
 pub const LOCK: Entry = entry(
     "run/warmset/lock",
@@ -234,6 +241,7 @@ const OTHERS: &[Entry] = &[
     PROBE_LIMITS,
     PROBE_FREEZE,
     PROBE_RECLAIM,
+    MEMORY_RECLAIM,
     entry(
         "pidfd",
         Kind::Signal,

@@ -80,7 +80,7 @@ const TABLE: &[Row] = &[
     Row("memory control, version 2", Look::Text("sys/fs/cgroup/cgroup.controllers", "memory"), "4.5", "mm/memcontrol.c",
         "memory.min for units that must answer, memory.high before a runaway is killed", "no floors by unit, and no unit is throttled before a kill"),
     Row("proactive reclaim of a group", Look::File(&["sys/fs/cgroup/init.scope/memory.reclaim", "sys/fs/cgroup/system.slice/memory.reclaim"]), "5.19", "mm/memcontrol.c",
-        "sizing of a group's working set", "no probing of groups"),
+        "`warmset size` takes from a unit what it does not use", "`warmset size` counts accessed bits"),
     Row("kill of a group", Look::File(&["sys/fs/cgroup/init.scope/cgroup.kill", "sys/fs/cgroup/system.slice/cgroup.kill"]), "5.14", "kernel/cgroup/cgroup.c",
         "one kill for a whole unit", "kills one process at a time"),
     Row("transparent huge pages", Look::File(&["sys/kernel/mm/transparent_hugepage/enabled"]), "2.6.38", "mm/huge_memory.c",

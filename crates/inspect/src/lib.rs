@@ -4,11 +4,13 @@
 //! |---|---|
 //! | [`survey`] | working set by cgroup, for `warmset top` |
 //! | [`files`] | what the page cache has of files and of units, for `warmset files` |
+//! | [`size`] | how much memory a unit needs, for `warmset size` |
 //! | [`tracee`] | mappings and accessed bits of one process, and DAMON, for `warmset trace` |
 //! | [`features`] | what this kernel offers, for `warmset features` |
 
 pub mod features;
 pub mod files;
 mod pinned;
+pub mod size;
 pub mod survey;
 pub mod tracee;

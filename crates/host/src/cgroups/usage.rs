@@ -6,7 +6,7 @@ use ::pressure::groups::Waiting;
 use rustix::fd::AsFd;
 use rustix::fs::{Mode, OFlags};
 use std::io::Read;
-use units::Bytes;
+use units::{Bytes, Micros};
 
 /// No `memory.stat` is longer.
 const MOST: u64 = 16 * 1024;
@@ -48,6 +48,13 @@ impl Usage {
             swapped: amount(&directory, "memory.swap.current"),
         })
     }
+}
+
+/// How long all tasks of a group have waited for memory, since it was made; `None` where it is not told.
+pub fn waiting_for_memory(directory: impl AsFd) -> Option<Micros> {
+    pressure::parse(&text(directory, "memory.pressure")?)
+        .ok()?
+        .full_total
 }
 
 /// How long a group has waited; `None` where it is not told.

@@ -136,7 +136,7 @@ pub(crate) fn kilobytes(text: &[u8], name: &str) -> Option<Bytes> {
 }
 
 /// What a file of a process gave; `None` if the process has ended.
-pub(super) fn alive<T>(done: std::io::Result<T>, path: &Path) -> Result<Option<T>, Error> {
+pub(crate) fn alive<T>(done: std::io::Result<T>, path: &Path) -> Result<Option<T>, Error> {
     const NO_SUCH_PROCESS: i32 = 3;
     match done {
         Ok(done) => Ok(Some(done)),

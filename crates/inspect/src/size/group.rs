@@ -1,0 +1,128 @@
+//! A unit by the files of its control group, version 2.
+
+use super::{Sample, Subject, Taken};
+use host::cgroups::directory::Directory;
+use host::cgroups::usage::{amount, text, waiting_for_memory};
+use host::parse::lines::{lines, number};
+use host::writes::MEMORY_RECLAIM;
+use host::{Error, ErrorKind};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::time::Instant;
+use units::{Bytes, Pages, Span};
+
+/// The file that takes.
+pub(super) const RECLAIM: &str = "memory.reclaim";
+
+/// A control group, open.
+#[derive(Debug)]
+pub struct Group {
+    directory: Directory,
+    above: Vec<Directory>,
+    page: Bytes,
+    began: Instant,
+}
+
+impl Group {
+    /// The group at this path, as `/proc/PID/cgroup` has it; `None` if it is not there, or is the root.
+    pub fn open(root: &Path, path: &str, page: Bytes) -> Option<Self> {
+        let directory = Directory::of(root, path.as_bytes())?;
+        Some(Self {
+            above: directory.above(root),
+            directory,
+            page,
+            began: Instant::now(),
+        })
+    }
+
+    /// Its directory.
+    pub(super) fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    fn sample(&self) -> Option<Sample> {
+        let file = &self.directory.file;
+        let stat = text(file, "memory.stat")?;
+        let value = |name: &str| {
+            lines(&stat).find_map(|line| {
+                let rest = line.strip_prefix(name.as_bytes())?.strip_prefix(b" ")?;
+                number(rest.trim_ascii())
+            })
+        };
+        let bytes = |name| value(name).map(Bytes::new);
+        // One count before 5.9, two since; a kernel without swap has no count of anonymous memory.
+        let refaults = value("workingset_refault_file").or_else(|| value("workingset_refault"))?
+            + value("workingset_refault_anon").unwrap_or(0);
+        Some(Sample {
+            at: Span::new(self.began.elapsed()),
+            used: amount(file, "memory.current")?,
+            anon: bytes("anon")?,
+            file: bytes("file")?,
+            shared: bytes("shmem")?,
+            refaulted: Pages::new(refaults).to_bytes(self.page),
+            stalled: waiting_for_memory(file)?,
+            swapped: amount(file, "memory.swap.current"),
+            limit: self.limit(),
+        })
+    }
+
+    fn limit(&self) -> Option<Bytes> {
+        let all = self.above.iter().chain([&self.directory]);
+        let limits = all.flat_map(|group| {
+            // A group without a limit has the word `max` there, which is no number.
+            ["memory.high", "memory.max"].map(|name| amount(&group.file, name))
+        });
+        limits.flatten().min()
+    }
+
+    fn is_gone(&self) -> bool {
+        amount(&self.directory.file, "memory.current").is_none()
+    }
+}
+
+impl Subject for Group {
+    fn look(&mut self) -> Result<Option<Sample>, Error> {
+        match self.sample() {
+            Some(sample) => Ok(Some(sample)),
+            None if self.is_gone() => Ok(None),
+            None => Err(Error::refused(
+                &self.directory.path,
+                "memory.stat or memory.pressure is not told",
+            )),
+        }
+    }
+
+    fn take(&mut self, asked: Bytes) -> Result<Option<Taken>, Error> {
+        let path = self.directory.path.join(RECLAIM);
+        let file = &self.directory.file;
+        let Some(before) = amount(file, "memory.current") else {
+            return Ok(None);
+        };
+        let written = MEMORY_RECLAIM
+            .open_at(file, RECLAIM, OFlags::empty())
+            .and_then(|open| File::from(open).write_all(asked.get().to_string().as_bytes()));
+        let Some(after) = amount(file, "memory.current") else {
+            return Ok(None);
+        };
+        let less = before.less(after);
+        match written {
+            // It takes whole large folios, and so more than was asked for. What comes meanwhile hides a part of that.
+            Ok(()) => {
+                let got = less.max(asked);
+                Ok(Some(Taken { asked, got }))
+            }
+            Err(error) => match Errno::from_io_error(&error) {
+                // Less was found than was asked for, or a signal came.
+                Some(Errno::AGAIN | Errno::INTR) => Ok(Some(Taken { asked, got: less })),
+                Some(Errno::NODEV | Errno::NOENT) => Ok(None),
+                _ => Err(Error {
+                    path,
+                    kind: ErrorKind::Unreadable(error),
+                }),
+            },
+        }
+    }
+}
