@@ -3,6 +3,10 @@
 //!
 //! `warmset top` reads it live, and `warmset-tools` as a trace. Only that one links the formats of traces.
 
+mod snapshot;
+
+pub use snapshot::Snapshot;
+
 /// The event's name as perf prints it, and as the kernel does.
 pub const NAMES: [&[u8]; 2] = [b"damon:damon_aggregated:", b"damon_aggregated:"];
 

@@ -7,7 +7,7 @@
 
 use crate::ui::hinted::Hinted;
 use anyhow::Result;
-use damon_event::Region;
+use damon_event::Snapshot;
 use inspect::survey::{By, Holding, Survey};
 use inspect::tracee::{Damon, NoDamon, Space};
 use std::collections::{HashMap, HashSet};
@@ -47,7 +47,7 @@ impl Accesses {
             since: None,
             units: HashSet::new(),
             watched: Vec::new(),
-            snapshot: Snapshot::default(),
+            snapshot: Snapshot::every(EVERY, MOST),
             used: HashMap::new(),
         }
     }
@@ -55,7 +55,7 @@ impl Accesses {
     /// Starts DAMON on all processes of the first units, as long as whole units fit into [`MOST`].
     fn watch(&mut self, survey: &Survey, all: &[Holding]) -> Result<(), NoDamon> {
         self.since = Some(Instant::now());
-        self.snapshot = Snapshot::default();
+        self.snapshot = Snapshot::every(EVERY, MOST);
         self.units.clear();
         self.watched.clear();
         for one in all {
@@ -113,8 +113,8 @@ impl Accesses {
         while let Some(count) = damon.read(&mut buffer)? {
             self.snapshot.take(&buffer[..count]);
         }
-        for (pid, used) in self.watched.iter().zip(&self.snapshot.used) {
-            self.used.insert(*pid, *used);
+        for (pid, used) in self.watched.iter().zip(self.snapshot.used()) {
+            self.used.insert(*pid, Bytes::new(*used));
         }
         Ok(())
     }
@@ -132,86 +132,10 @@ impl Accesses {
     }
 }
 
-/// The last snapshot, from the kdamond's lines as they come.
-#[derive(Debug, Default)]
-struct Snapshot {
-    /// The beginning of a line that has not come whole.
-    rest: Vec<u8>,
-    /// Time of the snapshot, ns.
-    at: u64,
-    /// Bytes that each target used in it.
-    used: Vec<Bytes>,
-}
-
-impl Snapshot {
-    fn take(&mut self, bytes: &[u8]) {
-        self.rest.extend_from_slice(bytes);
-        let whole = self
-            .rest
-            .iter()
-            .rposition(|byte| *byte == b'\n')
-            .map_or(0, |end| end + 1);
-        let lines: Vec<u8> = self.rest.drain(..whole).collect();
-        for line in lines.split(|byte| *byte == b'\n') {
-            // Other lines, such as a note on lost ones, are no regions.
-            if let Ok(Some(region)) = Region::of(line) {
-                self.add(&region);
-            }
-        }
-    }
-
-    fn add(&mut self, region: &Region) {
-        if region.at.saturating_sub(self.at) > EVERY.as_nanos() as u64 / 2 {
-            self.at = region.at;
-            self.used.clear();
-        }
-        let target = usize::try_from(region.target).unwrap_or(usize::MAX);
-        if target >= MOST {
-            return;
-        }
-        if self.used.len() <= target {
-            self.used.resize(target + 1, Bytes::ZERO);
-        }
-        if region.accesses > 0 {
-            self.used[target] += Bytes::new(region.span.1.saturating_sub(region.span.0));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::example;
-
-    fn line(at: u64, target: u32, span: (u32, u32), accesses: u32) -> String {
-        let (from, to) = span;
-        format!(
-            " kdamond.0-77 [000] ..... {at}.5: damon_aggregated: target_id={target} nr_regions=9 {from}-{to}: {accesses} 3\n"
-        )
-    }
-
-    #[test]
-    fn lines_of_one_time_are_one_snapshot() {
-        let mut snapshot = Snapshot::default();
-        let first = [
-            line(10, 0, (0, 4096), 2),
-            line(10, 1, (0, 8192), 0),
-            line(10, 1, (8192, 65536), 1),
-        ]
-        .concat();
-        // In pieces, as a pipe gives it.
-        let (a, b) = first.as_bytes().split_at(100);
-        snapshot.take(a);
-        snapshot.take(b);
-        assert_eq!(snapshot.used, [Bytes::kib(4), Bytes::kib(56)]);
-        snapshot.take(b"CPU:0 [LOST 12 EVENTS]\n");
-        snapshot.take(line(15, 1, (0, 4096), 7).as_bytes());
-        assert_eq!(
-            snapshot.used,
-            [Bytes::ZERO, Bytes::kib(4)],
-            "the last one only"
-        );
-    }
 
     #[test]
     fn a_unit_is_known_whole_or_not_at_all() {
