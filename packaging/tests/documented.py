@@ -52,6 +52,7 @@ ELSEWHERE = {
     "warmset-lab decisions": "takes hours; bench/decisions.sh runs all of it",
     "warmset-lab kernels build": "make kernel",
     "warmset-lab selftest": "make kernel",
+    "warmset size postgresql.service": "crates/tools/tests/size.rs, and crates/vmlab/tests/size.rs in a machine",
     "warmset doctor": "crates/cli/tests/program.rs; its exit code depends on this machine's health",
     "warmset take-over": "crates/cli/tests/take_over.rs, with a systemctl of its own",
     "warmset-lab demo": "shows two machines side by side for minutes",

@@ -15,7 +15,7 @@ const NOT_INSTALLED: u8 = 127;
 
 /// Each with the first line of its help, in the order of the help. A test holds them equal to the program's own.
 #[rustfmt::skip]
-pub(crate) const SUBCOMMANDS: [(&str, &str); 9] = [
+pub(crate) const SUBCOMMANDS: [(&str, &str); 10] = [
     ("simulate", "Simulate replacement policies on a reference trace"),
     ("curve", "Show how long a program runs between faults, by the memory it has"),
     ("together", "Run several traces in one memory, and see how they make each other wait"),
@@ -25,6 +25,7 @@ pub(crate) const SUBCOMMANDS: [(&str, &str); 9] = [
     ("sweep", "Simulate many traces, policies and sizes, on one machine or many"),
     ("trace", "Record which pages a program uses, and when"),
     ("analyze", "Show the working set of a program: its size over time, and the memory that it needs"),
+    ("size", "Find out how much memory a service needs, by taking what it does not use"),
 ];
 
 /// Returns true if the subcommand is one of them.

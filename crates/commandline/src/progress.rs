@@ -25,6 +25,12 @@ pub fn steps(what: &str, count: usize) -> ProgressBar {
     on_terminal(ProgressBar::new(count as u64), &template)
 }
 
+/// A bar over a span of time, with the message of the moment.
+pub fn seconds(what: &str, span: Duration) -> ProgressBar {
+    let template = format!("{what} {{bar:30}} {{pos}}/{{len}} s, {{msg}}");
+    on_terminal(ProgressBar::new(span.as_secs()), &template)
+}
+
 fn on_terminal(bar: ProgressBar, template: &str) -> ProgressBar {
     if !io::stderr().is_terminal() {
         return ProgressBar::hidden();

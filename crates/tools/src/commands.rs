@@ -7,6 +7,7 @@ mod convert;
 mod curve;
 mod policies;
 mod simulate;
+mod size;
 pub(crate) mod sweep;
 mod synth;
 mod together;
@@ -30,6 +31,7 @@ pub(crate) enum Command {
     Sweep(sweep::Args),
     Trace(trace::Args),
     Analyze(analyze::Args),
+    Size(size::Args),
 }
 
 impl Command {
@@ -45,6 +47,7 @@ impl Command {
             Self::Sweep(args) => sweep::run(args, context, out),
             Self::Trace(args) => trace::run(args, context, out),
             Self::Analyze(args) => analyze::run(args, context, out),
+            Self::Size(args) => size::run(args, context, out),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `warmset curve`: faults and lifetimes against memory, for every size at once.
 
 mod options;
-mod size;
+mod sizes;
 mod stream;
 
 pub(crate) use options::Args;
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         return stream::run(args, pages, context, out);
     }
     if args.show == Show::Size {
-        return size::run(args, context, out);
+        return sizes::run(args, context, out);
     }
     let choices = args
         .of

@@ -25,4 +25,11 @@ pub(crate) const EXAMPLES: &Examples = &[
         ("warmset trace --watch --every 1s 4711", "the working set of a running process, every second"),
     ]),
     ("analyze", &[("warmset analyze ls.parquet -o report.html", "its working set, in one page")]),
+    ("size", &[
+        ("sudo warmset size postgresql.service", "how much memory it needs, in ten minutes"),
+        ("sudo warmset size nginx --for 1h --apply", "the same by more evidence, as limits of the unit"),
+        ("sudo warmset size --undo nginx.service", "takes these limits away"),
+        ("warmset size 4711 --by accessed --for 1min", "a process, without taking anything"),
+        ("sudo warmset size --for 5min -- make -j4", "a command, in a scope of its own"),
+    ]),
 ];
