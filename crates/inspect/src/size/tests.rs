@@ -200,7 +200,21 @@ fn what_is_taken_beyond_a_request_is_not_asked_for_again() {
         got: asked + asked,
     });
     assert_eq!(controller.taken(), PAGE.scaled(400, 1));
-    assert_eq!(controller.next(&look(11)), Next::Take(PAGE.scaled(100, 1)));
+    let half = PAGE.scaled(100, 1);
+    assert_eq!(controller.next(&look(11)), Next::Take(half));
+    // Far too much: as if it had answered, and in proportion besides.
+    controller.took(Taken {
+        asked: half,
+        got: half.scaled(5, 1),
+    });
+    assert_eq!(controller.next(&look(12)), Next::Take(PAGE.scaled(20, 1)));
+    controller.took(Taken {
+        asked: half,
+        got: half,
+    });
+    assert_eq!(controller.next(&look(13)), Next::Take(half));
+    // A window later without an answer.
+    assert_eq!(controller.next(&look(20)), Next::Take(asked));
 }
 
 #[test]
