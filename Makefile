@@ -148,7 +148,7 @@ smoke: lab
 
 ## run all tests in virtual machines: every kernel, faults, protection, the package under systemd
 vm: lab deb
-	packaging/tests/machines.sh smoke failures service service_life actors_acts soak:disturb take_over protect decisions
+	packaging/tests/machines.sh smoke failures service service_life actors_acts soak:disturb take_over protect size decisions
 
 ## build a kernel with our series and run its tests; half an hour of one CPU for each SERIES
 kernel: setup-kernel lab

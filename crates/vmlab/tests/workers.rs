@@ -89,6 +89,15 @@ fn the_hot_file_is_read_whole_and_its_own_refaults_are_counted() {
 }
 
 #[test]
+fn a_part_of_a_file_is_touched_once_a_second() {
+    let directory = tempfile::tempdir().unwrap();
+    let passes = work(&["part", &file(directory.path(), "it", 3), "2"], 2500.0);
+    assert!(passes["op pass"] >= 1.0, "{passes:?}");
+    // A pass that begins at the end of the load is counted, too.
+    assert!(passes["op pass"] <= 4.0, "{passes:?}");
+}
+
+#[test]
 fn memory_is_touched_swept_and_given_back() {
     assert!(work(&["touch", "4"], 1500.0)["op touch"] >= 2.0);
     assert!(work(&["sweep", "4"], 1500.0)["swept_mib"] > 4.0);

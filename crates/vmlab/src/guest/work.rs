@@ -53,6 +53,11 @@ const WORKS: &[Work] = &[
         run: files::read,
     },
     Work {
+        name: "part",
+        usage: "FILE MIB: map a file, touch all of it once, then its first part once a second",
+        run: code::part,
+    },
+    Work {
         name: "lock",
         usage: "FILE: lock a file in memory until the end",
         run: locked::lock,
