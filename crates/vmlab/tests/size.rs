@@ -87,6 +87,7 @@ fn a_file_of_which_a_part_is_in_use_is_sized() {
     let mut machine = machine();
     let part = "export WARMSET_UNTIL=1e9\ninside /lab/guest work part /data/part 64 0";
     let found = sized(&mut machine, part, "--for 10min");
+    println!("{found:#}");
     assert_near(&found);
     // wss and accessed bits see mapped memory, and so the truth, too.
     assert!(
@@ -111,6 +112,7 @@ fn files_that_are_only_read_are_sized_where_accessed_bits_see_nothing() {
     let mut machine = machine();
     let reads = "inside sh -c 'cat /data/cold; while :; do cat /data/hot; sleep 1; done'";
     let found = sized(&mut machine, reads, "--for 10min");
+    println!("{found:#}");
     assert_near(&found);
     assert!(mib(&found["accessed"]["used"]) < 8.0, "{found:#}");
 }

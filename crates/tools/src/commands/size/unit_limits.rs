@@ -148,7 +148,7 @@ fn text(finding: &Finding) -> Result<String> {
     Ok(text)
 }
 
-/// Has systemd read its units again. That this fails is said and no error: the file is there, and counts from the next boot.
+/// Has systemd read its units again. A unit that runs keeps the limits it has, as was seen with Debian 13's. That this fails is said and no error: the file is there, and counts from the next boot.
 fn reload(root: &Path, out: &mut impl Write) -> Result<()> {
     if root != Path::new("/") {
         return Ok(());
@@ -157,7 +157,7 @@ fn reload(root: &Path, out: &mut impl Write) -> Result<()> {
     if done.is_ok_and(|output| output.status.success()) {
         writeln!(
             out,
-            "systemd has read it: the unit has it at the latest from its next start"
+            "systemd has read it: it counts from the next start of the unit"
         )?;
     } else {
         writeln!(out, "systemd did not read it: run systemctl daemon-reload")?;
