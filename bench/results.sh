@@ -227,3 +227,5 @@ for scan in file-cyclic file-once anon-cyclic anon-once; do
     table "scan-$scan" "scan:$scan" --arms none,warmset --reps 1 --lru classic,mglru --swap disk
 done
 table build build --arms none --reps 1 --swap disk --memory 1G,384M,256M,224M,192M,160M,144M,128M,112M,104M,100M,96M
+# Pressure down at the tightest memory, side by side: all are cut after a quarter of an hour, so what they did meanwhile is compared.
+table local-112 build --arms none,local:watch,local:down-next,local:down-last --reps 1 --swap disk --memory 112M --jobs 4
