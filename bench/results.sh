@@ -109,7 +109,7 @@ table livelock livelock --arms $guards --reps 1 --kernel 6.1,6.12 --lru mglru,cl
 # The founding table. The founding predictor looks each 30 s, so the load is ten minutes: two hours.
 table founding storm --arms none,static:200,static:500,static:1000,classic,warmset --no-equal-mean --reps 1 --load 600 --kernel 6.1,6.12,7
 # Blocks of order 3, 4 and 5.
-table orders storm:orders --arms none,static:1000,warmset,protect --no-equal-mean --reps 2 --kernel 6.1,6.12
+table orders storm:orders --arms none,static:1000,warmset,protect --no-equal-mean --reps 2 --kernel 6.12 --jobs 4
 # The other storms, once.
 for storm in steady ramp periodic forks huge cgroup; do
     table "storm-$storm" "storm:$storm" --arms none,static:1000,warmset --reps 1
