@@ -10,6 +10,7 @@
 
 pub mod features;
 pub mod files;
+mod pids;
 mod pinned;
 pub mod size;
 pub mod survey;

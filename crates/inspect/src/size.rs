@@ -24,7 +24,7 @@ pub use controller::{Controller, Next, Options, Phase};
 pub use disk_cost::cost_of_a_page;
 pub use estimate::{Estimate, OverTime, over_time};
 pub use group::Group;
-pub use target::{Means, Target, means, swap_free, target, unit_names};
+pub use target::{Means, Target, means, target, unit_names};
 
 use host::Error;
 use units::{Bytes, Micros, Span};

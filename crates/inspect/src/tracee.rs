@@ -4,6 +4,7 @@ mod damon;
 mod idle;
 mod maps;
 mod pages;
+pub(crate) mod rollup;
 pub(crate) mod watch;
 
 pub use damon::{Damon, NoDamon, Space};

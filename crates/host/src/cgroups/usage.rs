@@ -29,50 +29,55 @@ impl Usage {
     pub fn of(directory: impl AsFd) -> Option<Self> {
         let used = amount(&directory, "memory.current")?;
         let stat = text(&directory, "memory.stat")?;
-        let value = |name: &&[u8]| field(&stat, name);
-        let active = [&b"active_anon"[..], b"active_file"]
+        let active = ["active_anon", "active_file"]
             .iter()
-            .filter_map(value)
+            .filter_map(|name| field(&stat, name))
             .sum();
-        // One count before 5.9, two since.
-        let kinds = [
-            &b"workingset_refault_anon"[..],
-            b"workingset_refault_file",
-            b"workingset_refault",
-        ];
-        let refaulted = kinds.iter().filter_map(value).reduce(u64::saturating_add);
         Some(Self {
             used,
             active: Bytes::new(active),
-            refaulted,
+            refaulted: refaulted(&stat),
             swapped: amount(&directory, "memory.swap.current"),
         })
     }
 }
 
+/// Pages read again after eviction, of both kinds, by a `memory.stat`: one count before 5.9, two since.
+pub fn refaulted(stat: &[u8]) -> Option<u64> {
+    let kinds = [
+        "workingset_refault_anon",
+        "workingset_refault_file",
+        "workingset_refault",
+    ];
+    let counts = kinds.iter().filter_map(|name| field(stat, name));
+    counts.reduce(u64::saturating_add)
+}
+
 /// How long all tasks of a group have waited for memory, since it was made; `None` where it is not told.
 pub fn waiting_for_memory(directory: impl AsFd) -> Option<Micros> {
-    pressure::parse(&text(directory, "memory.pressure")?)
-        .ok()?
-        .full_total
+    full(directory, "memory.pressure")
 }
 
 /// How long a group has waited; `None` where it is not told.
 pub fn waiting(directory: impl AsFd) -> Option<Waiting> {
-    let full = |name| pressure::parse(&text(&directory, name)?).ok()?.full_total;
     let events = text(&directory, "memory.events")?;
     Some(Waiting {
-        memory: full("memory.pressure")?,
-        disks: full("io.pressure")?,
-        limited: field(&events, b"high")?.saturating_add(field(&events, b"max")?),
+        memory: full(&directory, "memory.pressure")?,
+        disks: full(&directory, "io.pressure")?,
+        limited: field(&events, "high")?.saturating_add(field(&events, "max")?),
     })
 }
 
-/// The number in the line of this name.
-fn field(text: &[u8], name: &[u8]) -> Option<u64> {
+/// The total of `full` in a file of pressure.
+fn full(directory: impl AsFd, name: &str) -> Option<Micros> {
+    pressure::parse(&text(directory, name)?).ok()?.full_total
+}
+
+/// The number in the line of this name, of a file such as `memory.stat`.
+pub fn field(text: &[u8], name: &str) -> Option<u64> {
     let line = text
         .split(|byte| *byte == b'\n')
-        .find_map(|line| line.strip_prefix(name)?.strip_prefix(b" "));
+        .find_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b" "));
     number(line?.trim_ascii())
 }
 

@@ -1,5 +1,6 @@
 //! The processes of a unit, found by their own control groups: so it does not matter which version there is.
 
+use crate::pids::pids;
 use host::Error;
 use host::parse::lines::lines;
 use std::ffi::OsStr;
@@ -21,17 +22,10 @@ pub struct Unit {
 ///
 /// Errors: `/proc` cannot be read.
 pub fn unit(root: &Path, name: &str) -> Result<Option<Unit>, Error> {
-    let proc = root.join("proc");
-    let entries = fs::read_dir(&proc).map_err(|error| Error::unreadable(&proc, error))?;
     let mut found: Option<Unit> = None;
-    let mut pids: Vec<u32> = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect();
-    pids.sort_unstable();
-    for pid in pids {
+    for pid in pids(root)? {
         // A process that has ended meanwhile is in no unit.
-        let Ok(text) = fs::read(proc.join(format!("{pid}/cgroup"))) else {
+        let Ok(text) = fs::read(root.join(format!("proc/{pid}/cgroup"))) else {
             continue;
         };
         let Some(path) = lines(&text).find_map(|line| path_of(line, name)) else {

@@ -8,13 +8,10 @@
 //! - Source: B. Gregg, "How To Measure the Working Set Size on Linux", 2018; Documentation/filesystems/proc.rst.
 
 use super::target::{Target, members};
-use crate::tracee::watch::{alive, kilobytes};
+use crate::tracee::rollup::{self, Rollup};
+use crate::tracee::watch::alive;
 use host::Error;
-use host::error::Malformed;
-use host::writes::CLEAR_REFS;
-use rustix::fs::OFlags;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use units::Bytes;
 
@@ -53,11 +50,7 @@ impl Accessed {
     pub fn begin(&self) -> Result<bool, Error> {
         let mut any = false;
         for pid in members(&self.root, &self.target)? {
-            let path = self.root.join(format!("proc/{pid}/clear_refs"));
-            let done = CLEAR_REFS
-                .open(&path, OFlags::empty())
-                .and_then(|mut file| file.write_all(b"1"));
-            any |= alive(done, &path)?.is_some();
+            any |= rollup::forget(&self.root, pid)?;
         }
         Ok(any)
     }
@@ -76,16 +69,10 @@ impl Accessed {
             if text.is_empty() {
                 continue;
             }
-            let field = |name: &'static str| {
-                kilobytes(&text, name)
-                    .ok_or_else(|| Error::malformed(&path, &Malformed::new(name, &text)))
-            };
-            let resident = field("Rss")?;
-            let share = field("Pss")?;
-            let used = field("Referenced")?;
-            sum.used += used.scaled(share.get(), resident.get().max(1));
-            sum.resident += share;
-            sum.swapped += field("Swap")?;
+            let rollup = Rollup::of(&text).map_err(|error| Error::malformed(&path, &error))?;
+            sum.used += rollup.used();
+            sum.resident += rollup.share;
+            sum.swapped += rollup.swapped;
             sum.processes += 1;
         }
         Ok((sum.processes > 0).then_some(sum))

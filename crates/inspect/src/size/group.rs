@@ -1,14 +1,14 @@
 //! A unit by the files of its control group, version 2.
 
 use super::{Sample, Subject, Taken};
+use crate::tracee::watch::kilobytes;
 use host::cgroups::directory::Directory;
-use host::cgroups::usage::{amount, text, waiting_for_memory};
-use host::parse::lines::{lines, number};
+use host::cgroups::usage::{amount, field, refaulted, text, waiting_for_memory};
 use host::writes::MEMORY_RECLAIM;
 use host::{Error, ErrorKind};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
@@ -38,6 +38,19 @@ impl Group {
         })
     }
 
+    /// How much it may still write to swap; zero without any. `None` if it is not told.
+    pub fn swap_free(&self, root: &Path) -> Option<Bytes> {
+        let meminfo = fs::read(root.join("proc/meminfo")).ok()?;
+        let free = kilobytes(&meminfo, "SwapFree")?;
+        let file = &self.directory.file;
+        // Without a limit there is the word `max`.
+        let Some(most) = amount(file, "memory.swap.max") else {
+            return Some(free);
+        };
+        let used = amount(file, "memory.swap.current").unwrap_or_default();
+        Some(free.min(most.less(used)))
+    }
+
     /// Its directory.
     pub(super) fn directory(&self) -> &Directory {
         &self.directory
@@ -46,23 +59,14 @@ impl Group {
     fn sample(&self) -> Option<Sample> {
         let file = &self.directory.file;
         let stat = text(file, "memory.stat")?;
-        let value = |name: &str| {
-            lines(&stat).find_map(|line| {
-                let rest = line.strip_prefix(name.as_bytes())?.strip_prefix(b" ")?;
-                number(rest.trim_ascii())
-            })
-        };
-        let bytes = |name| value(name).map(Bytes::new);
-        // One count before 5.9, two since; a kernel without swap has no count of anonymous memory.
-        let refaults = value("workingset_refault_file").or_else(|| value("workingset_refault"))?
-            + value("workingset_refault_anon").unwrap_or(0);
+        let bytes = |name| field(&stat, name).map(Bytes::new);
         Some(Sample {
             at: Span::new(self.began.elapsed()),
             used: amount(file, "memory.current")?,
             anon: bytes("anon")?,
             file: bytes("file")?,
             shared: bytes("shmem")?,
-            refaulted: Pages::new(refaults).to_bytes(self.page),
+            refaulted: Pages::new(refaulted(&stat)?).to_bytes(self.page),
             stalled: waiting_for_memory(file)?,
             swapped: amount(file, "memory.swap.current"),
             limit: self.limit(),

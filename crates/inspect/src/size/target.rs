@@ -2,7 +2,7 @@
 
 use super::group::{Group, RECLAIM};
 use crate::files::unit;
-use crate::tracee::watch::kilobytes;
+use crate::pids::pids;
 use host::Error;
 use host::cgroups::usage::{amount, waiting_for_memory};
 use host::parse::lines::{number, stat};
@@ -105,7 +105,7 @@ fn path_of(root: &Path, pid: u32) -> Option<String> {
 /// Every process with its parent.
 fn parents(root: &Path) -> Result<BTreeMap<u32, u32>, Error> {
     let mut parents = BTreeMap::new();
-    for pid in numbers(root)? {
+    for pid in pids(root)? {
         // One that has ended meanwhile is left out.
         let Ok(text) = fs::read(root.join(format!("proc/{pid}/stat"))) else {
             continue;
@@ -119,21 +119,12 @@ fn parents(root: &Path) -> Result<BTreeMap<u32, u32>, Error> {
     Ok(parents)
 }
 
-fn numbers(root: &Path) -> Result<Vec<u32>, Error> {
-    let proc = root.join("proc");
-    let entries = fs::read_dir(&proc).map_err(|error| Error::unreadable(&proc, error))?;
-    let pids = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    Ok(pids.collect())
-}
-
 /// The names of all units that have processes, for a hint.
 ///
 /// Errors: `/proc` cannot be read.
 pub fn unit_names(root: &Path) -> Result<BTreeSet<String>, Error> {
     let mut names = BTreeSet::new();
-    for pid in numbers(root)? {
+    for pid in pids(root)? {
         let Some(path) = path_of(root, pid) else {
             continue;
         };
@@ -174,26 +165,6 @@ pub fn means(root: &Path, target: &Target, page: Bytes) -> Means {
         }
         Err(error) => Means::Accessed(format!("memory.reclaim: {error}")),
     }
-}
-
-/// How much a group may still write to swap; zero without any. `None` if it is not told.
-pub fn swap_free(root: &Path, target: &Target, page: Bytes) -> Option<Bytes> {
-    let meminfo = fs::read(root.join("proc/meminfo")).ok()?;
-    let free = kilobytes(&meminfo, "SwapFree")?;
-    let group = target
-        .group
-        .as_ref()
-        .and_then(|path| Group::open(root, path, page));
-    let Some(group) = group else {
-        return Some(free);
-    };
-    let file = &group.directory().file;
-    // Without a limit there is the word `max`.
-    let Some(most) = amount(file, "memory.swap.max") else {
-        return Some(free);
-    };
-    let used = amount(file, "memory.swap.current").unwrap_or_default();
-    Some(free.min(most.less(used)))
 }
 
 /// The processes of a target as they are now; none if it is gone.

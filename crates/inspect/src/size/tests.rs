@@ -466,7 +466,8 @@ fn a_look_reads_the_units_files_and_a_request_is_written() {
 fn swap_is_what_the_machine_and_the_unit_have_left() {
     let machine = Machine::new();
     let target = machine.target("db").unwrap();
-    let free = || swap_free(machine.root(), &target, PAGE);
+    let group = Group::open(machine.root(), &target.group.unwrap(), PAGE).unwrap();
+    let free = || group.swap_free(machine.root());
     assert_eq!(free(), None);
     fs::write(
         machine.root().join("proc/meminfo"),

@@ -1,7 +1,8 @@
 //! Process groups, where control groups do not count memory: a shell's job, a program and what it started.
 
 use super::{By, Holding};
-use crate::tracee::watch::kilobytes;
+use crate::pids::pids;
+use crate::tracee::rollup::Rollup;
 use host::Error;
 use host::parse::lines::{number, stat};
 use host::parse::process::printable;
@@ -35,18 +36,10 @@ struct Walked {
 /// Every process group that has memory of its own, and its processes.
 pub(super) fn all(root: &Path, page_size: Bytes) -> Result<Vec<(Holding, Vec<u32>)>, Error> {
     let proc = root.join("proc");
-    let entries = fs::read_dir(&proc).map_err(|error| Error::unreadable(&proc, error))?;
     let mut process_groups: HashMap<u64, ProcessGroup> = HashMap::new();
-    for entry in entries.flatten() {
-        let Some(pid) = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse::<u32>().ok())
-        else {
-            continue;
-        };
+    for pid in pids(root)? {
         // A process that has ended meanwhile is left out.
-        let Some((id, name, resident)) = fs::read(entry.path().join("stat"))
+        let Some((id, name, resident)) = fs::read(proc.join(format!("{pid}/stat")))
             .ok()
             .and_then(|text| member(&text, page_size))
         else {
@@ -111,14 +104,10 @@ impl ProcessGroup {
         let mut sum = Walked::default();
         for pid in &self.pids {
             let text = fs::read(proc.join(pid.to_string()).join("smaps_rollup")).ok()?;
-            let field = |name| kilobytes(&text, name);
-            let resident = field("Rss")?;
-            let shared = field("Pss")?;
-            let used = field("Referenced")?;
-            sum.resident += shared;
-            // Of shared pages the same part is taken as used.
-            sum.used += used.scaled(shared.get(), resident.get().max(1));
-            sum.swapped += field("Swap")?;
+            let rollup = Rollup::of(&text).ok()?;
+            sum.resident += rollup.share;
+            sum.used += rollup.used();
+            sum.swapped += rollup.swapped;
         }
         Some(sum)
     }

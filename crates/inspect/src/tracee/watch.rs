@@ -10,12 +10,10 @@
 //! - Cost: two walks of the page tables, about 5 ms for each GiB resident; what each look took is told.
 //! - Source: Documentation/filesystems/proc.rst of Linux, `clear_refs` and `smaps_rollup`, since 4.14.
 
-use host::error::{Error, Malformed};
+use super::rollup::{self, Rollup};
+use host::error::Error;
 use host::parse::lines::{number, stat};
-use host::writes::CLEAR_REFS;
-use rustix::fs::OFlags;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use units::Bytes;
@@ -71,11 +69,7 @@ impl Watch {
         let began = cpu_time();
         let mut any = false;
         for pid in self.pids()? {
-            let path = self.root.join(format!("proc/{pid}/clear_refs"));
-            let done = CLEAR_REFS
-                .open(&path, OFlags::empty())
-                .and_then(|mut file| file.write_all(b"1"));
-            any |= alive(done, &path)?.is_some();
+            any |= rollup::forget(&self.root, pid)?;
         }
         Ok(any.then(|| cpu_time().saturating_sub(began)))
     }
@@ -89,14 +83,11 @@ impl Watch {
             let Some(text) = alive(fs::read(&path), &path)? else {
                 continue;
             };
-            let field = |name: &'static str| {
-                kilobytes(&text, name)
-                    .ok_or_else(|| Error::malformed(&path, &Malformed::new(name, &text)))
-            };
+            let rollup = Rollup::of(&text).map_err(|error| Error::malformed(&path, &error))?;
             sum.processes += 1;
-            sum.referenced += field("Referenced")?;
-            sum.resident += field("Rss")?;
-            sum.swapped += field("Swap")?;
+            sum.referenced += rollup.referenced;
+            sum.resident += rollup.resident;
+            sum.swapped += rollup.swapped;
             let path = self.root.join(format!("proc/{pid}/stat"));
             if let Some((minor, major)) = alive(fs::read(&path), &path)?.as_deref().and_then(faults)
             {

@@ -278,9 +278,9 @@ impl Draft<'_> {
             self.raise(to, why);
             return Phase::Guarding;
         }
-        if held && gap > allowed + band && self.settled(self.config.gap.settle.get()) {
+        if held && self.exceeds(allowed) && self.settled(self.config.gap.settle.get()) {
             self.set_factor(to, Reason::Budget { wanted, allowed });
-        } else if held && gap > reached + band && self.settled(self.config.gap.settle.get() * 5) {
+        } else if held && self.exceeds(reached) && self.settled(self.config.gap.settle.get() * 5) {
             self.narrow(now, to);
         }
         standing

@@ -15,7 +15,7 @@ use anyhow::Result;
 use finding::Finding;
 use inspect::size::{
     Accessed, Controller, Group, Means, Options, Record, Sample, Target, cost_of_a_page, means,
-    measure, swap_free, target, unit_names,
+    measure, target, unit_names,
 };
 use own_scope::Started;
 use pace::Pace;
@@ -211,7 +211,7 @@ fn by_reclaim(
     mut group: Group,
 ) -> Result<Finding> {
     let options = args.options(context, page);
-    let free = swap_free(&context.root, found, page);
+    let free = group.swap_free(&context.root);
     // The last window is for the accessed bits, which must not be taken back while memory is taken.
     let duration = args.duration.get().saturating_sub(args.window.get());
     let mut pace = Pace::new(args.interval, duration)?;

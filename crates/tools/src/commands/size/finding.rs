@@ -5,7 +5,7 @@ use inspect::files::Charged;
 use inspect::size::{
     End, Event, EventKind, Options, OverTime, Record, Sample, Target, Window, over_time,
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::process::ExitCode;
 use units::{Bytes, Percent, Span};
 
@@ -20,7 +20,8 @@ pub(super) struct Finding {
     pub(super) why: Option<String>,
     pub(super) seconds: f64,
     /// Why it ended.
-    pub(super) ended: &'static str,
+    #[serde(rename = "ended", serialize_with = "by_name")]
+    end: End,
     pub(super) working_set: WorkingSet,
     /// Looks, or windows.
     pub(super) looks: usize,
@@ -33,12 +34,7 @@ pub(super) struct Finding {
     pub(super) notes: Vec<String>,
     pub(super) suggestions: Option<Suggestions>,
     pub(super) hints: Vec<Hint>,
-    #[serde(skip)]
-    end: Ending,
 }
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Ending(End);
 
 /// The interval, and the sizes over time.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
@@ -152,7 +148,7 @@ impl Finding {
         };
         if let Some(last) = record.last() {
             finding.seconds = last.at.get().as_secs_f64();
-            finding.note_memory(last, swap_free);
+            finding.note_memory(last);
             finding.note_record(record, options, last);
             finding.advise(Some(last));
         }
@@ -202,7 +198,7 @@ impl Finding {
             by,
             why: None,
             seconds: 0.0,
-            ended: name(end),
+            end,
             working_set: WorkingSet::default(),
             looks: 0,
             memory: None,
@@ -212,13 +208,12 @@ impl Finding {
             notes: Vec::new(),
             suggestions: None,
             hints: Vec::new(),
-            end: Ending(end),
         }
     }
 
     /// The exit code: a result that is only a part of what was asked for is a failure.
     pub(super) fn code(&self) -> ExitCode {
-        if self.end.0 == End::Vanished {
+        if self.end == End::Vanished {
             return ExitCode::FAILURE;
         }
         ExitCode::SUCCESS
@@ -226,12 +221,12 @@ impl Finding {
 
     /// Returns true if it was measured for as long as was asked for.
     pub(super) fn is_of_a_whole_time(&self) -> bool {
-        self.end.0 == End::Time
+        self.end == End::Time
     }
 
     /// Why this cannot be written as a limit; `None` if it can.
     pub(super) fn why_not_applied(&self) -> Option<&'static str> {
-        match (self.by, self.end.0) {
+        match (self.by, self.end) {
             (_, End::Vanished) => Some("it has ended"),
             (_, End::Signal) => Some("the measurement was interrupted"),
             (_, End::Short) => Some("it was short of memory, so that only a lower bound is known"),
@@ -250,9 +245,9 @@ impl Finding {
             .unwrap_or_default();
     }
 
-    fn note_memory(&mut self, last: &Sample, swap_free: Option<Bytes>) {
+    fn note_memory(&mut self, last: &Sample) {
         let only_to_swap = last.only_to_swap();
-        if swap_free == Some(Bytes::ZERO) && only_to_swap > Bytes::ZERO {
+        if self.swap_free == Some(Bytes::ZERO) && only_to_swap > Bytes::ZERO {
             self.notes.push(format!(
                 "there is no swap for it: its {} of anonymous and {} of shared memory cannot be taken, and all count as needed",
                 last.anon, last.shared
@@ -314,13 +309,15 @@ impl Finding {
     }
 }
 
-fn name(end: End) -> &'static str {
-    match end {
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn by_name<S: Serializer>(end: &End, serializer: S) -> Result<S::Ok, S::Error> {
+    let name = match end {
         End::Time => "time",
         End::Signal => "signal",
         End::Vanished => "vanished",
         End::Short => "short",
-    }
+    };
+    serializer.serialize_str(name)
 }
 
 /// The sizes that were enough at first and at last, if the last is larger by a tenth: less is within what reclaim finds.

@@ -148,7 +148,8 @@ fn text(finding: &Finding) -> Result<String> {
     Ok(text)
 }
 
-/// Has systemd read its units again. A unit that runs keeps the limits it has, as was seen with Debian 13's. That this fails is said and no error: the file is there, and counts from the next boot.
+/// Has systemd read its units again. A unit that runs keeps the limits it has, as was seen with Debian 13's. That this fails is said
+/// and no error: the file is there, and counts from the next boot.
 fn reload(root: &Path, out: &mut impl Write) -> Result<()> {
     if root != Path::new("/") {
         return Ok(());
