@@ -77,7 +77,7 @@ impl Holdings {
             .all
             .iter()
             .filter(|held| held.id != id)
-            .map(|held| held.asked.size(held.pages).get())
+            .map(Holding::amount)
             .sum();
         let fits = |size: u64| {
             if others + size <= self.budget {
@@ -189,13 +189,23 @@ impl Holdings {
 }
 
 impl Holding {
+    /// Pages that are locked, or are to be.
+    pub(crate) fn amount(&self) -> u64 {
+        self.asked.size(self.pages).get()
+    }
+
+    /// Takes these parts, which have all that were asked for before: only what is new is to be brought in.
     fn ask(&mut self, ranges: Ranges) -> io::Result<()> {
-        self.todo = ranges.runs(self.pages).collect();
-        for (first, count) in &self.todo {
+        let before: Vec<(u64, u64)> = self.asked.runs(self.pages).collect();
+        let new: Vec<(u64, u64)> = ranges
+            .runs(self.pages)
+            .flat_map(|run| without(run, &before))
+            .collect();
+        for (first, count) in &new {
             self.map.keep(*first, *count)?;
         }
+        self.todo.extend(new);
         self.asked = ranges;
-        self.locked = 0;
         self.unsure.clear();
         Ok(())
     }
@@ -266,6 +276,23 @@ impl Holding {
     }
 }
 
+/// What is left of a run without these, which are in order and do not overlap.
+fn without((first, count): (u64, u64), others: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let end = first + count;
+    let mut left = Vec::new();
+    let mut from = first;
+    for (other, length) in others {
+        if *other > from && from < end {
+            left.push((from, end.min(*other) - from));
+        }
+        from = from.max(other + length);
+    }
+    if from < end {
+        left.push((from, end - from));
+    }
+    left
+}
+
 /// The next pages of these runs, so many at most; what is left of the run stays.
 fn take(runs: &mut Vec<(u64, u64)>, most: u64) -> Option<(u64, u64)> {
     let (first, count) = runs.pop()?;
@@ -323,6 +350,11 @@ mod tests {
         assert!(settle(&mut holdings).is_empty());
         assert_eq!(holdings.get(id).unwrap().locked, half.size(768).get());
         holdings.hold(id, None, Ranges::whole(768)).unwrap();
+        assert_eq!(
+            holdings.get(id).unwrap().todo,
+            [(512, 256)],
+            "what is locked is not brought in again"
+        );
         assert!(settle(&mut holdings).is_empty());
         assert_eq!(holdings.get(id).unwrap().locked, 768);
         holdings.release(id);
@@ -420,6 +452,17 @@ mod tests {
         std::fs::rename(directory.path().join("new"), directory.path().join("old")).unwrap();
         assert_eq!(settle(&mut holdings).len(), 1);
         assert!(holdings.get(old).is_none());
+    }
+
+    #[test]
+    fn what_is_new_of_a_run_is_what_no_other_has() {
+        let others = [(10, 5), (20, 10), (40, 1)];
+        let left = |run| without(run, &others);
+        assert_eq!(left((0, 50)), [(0, 10), (15, 5), (30, 10), (41, 9)]);
+        assert_eq!(left((12, 10)), [(15, 5)]);
+        assert_eq!(left((20, 10)), []);
+        assert_eq!(left((60, 3)), [(60, 3)]);
+        assert_eq!(without((3, 4), &[]), [(3, 4)]);
     }
 
     #[test]

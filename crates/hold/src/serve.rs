@@ -318,6 +318,7 @@ impl<'s> Server<'s> {
             *place = WarmFile {
                 size: Some(Bytes::new(held.size)),
                 held: Some(bytes(held.locked)),
+                amount: Some(bytes(held.amount())),
                 ..file(held.id)
             };
             tell_asked(place, held.asked);

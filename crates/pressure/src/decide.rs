@@ -51,7 +51,7 @@ use units::{Bytes, Pages, Span};
 
 /// Samples before anything is decided: two give one rate, the third shows whether it lasts.
 const LEAST_SAMPLES: u64 = 3;
-/// Longest wait while the events of the page cache are watched, a unit is frozen, or a process was
+/// Longest wait while files that thrash may be held, a unit is frozen, or a process was
 /// signalled seconds ago. The holder reports every 200 ms, a user's answer should not wait, and memory
 /// that a signal was to free may be taken as fast as it comes.
 const WATCHFUL: Duration = Duration::from_millis(400);
@@ -172,7 +172,7 @@ impl Draft<'_> {
             Phase::Calm | Phase::Yielding | Phase::Backed => calmest,
             Phase::Distress => fastest,
         };
-        let is_watching = self.sample.warm.sums.watching == Some(1)
+        let is_watching = self.may_hold()
             || self.sample.groups.frozen.iter().any(Frozen::is_frozen)
             || !self.sample.scan.victims.is_empty();
         if is_watching {

@@ -39,6 +39,8 @@ const LEAST_AGAIN: Percent = Percent::new(50);
 const WHOLE: u64 = 8;
 /// Files held anew in one decision. Each reads pages in, and more at once would stall others.
 const MOST_AT_ONCE: usize = 4;
+/// Percent of the budget that fill it: segments seldom fill it to the last page. Then only another file can make way.
+const FULL: u64 = 95;
 /// A file with this many times the refault time of another is of less use.
 const LESSER: u64 = 4;
 
@@ -71,17 +73,35 @@ impl Draft<'_> {
         if self.config.mode != Mode::Protect {
             return self.release_all(Why::Off);
         }
-        let calm = self.history.calm(self.sample.at).unwrap_or(Duration::MAX);
-        let since_filled = self
-            .ago(self.history.distress.filled)
-            .unwrap_or(Duration::MAX);
-        let quiet = calm.min(since_filled);
+        let last = self.shortage();
+        let Shortage { calm, quiet } = last;
         self.watch(calm, quiet);
         let held = self.release_unused(quiet);
         let protected = self.protect_cgroups(held, calm.min(self.since_tight()));
         self.drive_floors(held, calm);
-        self.hold_files(held, &Shortage { calm, quiet }, protected);
+        self.hold_files(held, &last, protected);
         self.recall(calm.min(self.since_tight()));
+    }
+
+    fn shortage(&self) -> Shortage {
+        let calm = self.history.calm(self.sample.at).unwrap_or(Duration::MAX);
+        let since_filled = self
+            .ago(self.history.distress.filled)
+            .unwrap_or(Duration::MAX);
+        Shortage {
+            calm,
+            quiet: calm.min(since_filled),
+        }
+    }
+
+    /// Whether what the holder sees may be held now: it watches, memory is short or was lately, and the budget lasts for
+    /// more.
+    pub(super) fn may_hold(&self) -> bool {
+        let warm = &self.sample.warm;
+        let budget = self.hold_budget(self.protected_memory());
+        let held: Pages = warm.files.iter().map(|file| self.requested(file)).sum();
+        let is_full = held >= budget.scaled(FULL, 100);
+        warm.sums.watching == Some(1) && self.shortage().quiet < SHORT && !is_full
     }
 
     /// Releases every file, limit and floor, and stops watching.
@@ -277,9 +297,12 @@ impl Draft<'_> {
             .find(|file| file.id() == Some(best.file))?;
         let pages = self.pages_of(file);
         let requested = file.asked_ranges();
-        let ranges = best.ranges.at_most(budget, requested, pages);
+        // What its segments have beside what is held is then held, too.
+        let measured = requested.measured_as(best.ranges);
+        let beside = measured.size(pages).less(self.requested(file));
+        let ranges = best.ranges.at_most(budget.less(beside), requested, pages);
         let size = ranges.size(pages);
-        let more = size.less(requested.size(pages));
+        let more = size.less(self.requested(file));
         let is_most = size.scaled(2, 1) >= best.size && more > Pages::ZERO;
         if !is_most {
             return None;
@@ -407,15 +430,14 @@ impl Draft<'_> {
             ranges
         };
         let size = ranges.size(pages);
-        let more = size.less(requested.size(pages));
-        if more == Pages::ZERO {
+        if size == requested.size(pages) {
             return None;
         }
         Some(Candidate {
             file: file.id()?,
             ranges,
             size,
-            more,
+            more: size.less(self.requested(file)),
             why: None,
             in_use: false,
         })
@@ -423,7 +445,10 @@ impl Draft<'_> {
 
     /// Pages of the file that are held, or are to be.
     fn requested(&self, file: &WarmFile) -> Pages {
-        file.asked_ranges().size(self.pages_of(file))
+        match file.amount {
+            Some(amount) => amount.to_pages(self.history.page_size),
+            None => file.asked_ranges().size(self.pages_of(file)),
+        }
     }
 
     /// Pages of the file, the last one in part.

@@ -41,8 +41,11 @@ section! {
         size: Bytes = "size",
         /// How much of it is locked.
         held: Bytes = "held",
-        /// Segments that are to be locked; unknown if none.
+        /// Segments that are to be locked; unknown if none. As large as those of `hot`, so that they may hold more than
+        /// `amount`.
         asked: u64 = "asked",
+        /// How much is to be locked. Older recordings have only the segments.
+        amount: Bytes = "amount",
         /// The power of two of pages in a segment.
         shift: u64 = "shift",
         /// Segments with pages that refaulted.
@@ -156,6 +159,7 @@ impl WarmFile {
         size: None,
         held: None,
         asked: None,
+        amount: None,
         shift: None,
         hot: None,
         refaults: None,

@@ -347,6 +347,89 @@ fn more_of_a_file_that_is_held_costs_only_the_rest() {
 }
 
 #[test]
+fn what_is_held_counts_as_what_it_is_and_not_as_the_segments_it_is_told_in() {
+    let mut bench = Bench::new();
+    // 100 MiB, told in 50 segments of 4 MiB, each of them half held: as segments they are 200 of a budget of 204.
+    bench.sample.warm.files[0] = WarmFile {
+        asked: Some(u64::MAX >> 14),
+        amount: Some(Bytes::mib(100)),
+        held: Some(Bytes::mib(100)),
+        idle: Some(Micros::new(0)),
+        ..hot(1, 256)
+    };
+    bench.sample.warm.files[0].refaults = None;
+    bench.sample.warm.files[1] = hot(2, 90);
+    bench.seconds(3, 1);
+    let acts = bench.short();
+    assert_eq!(held(&acts), [2], "{acts:?}");
+    assert!(
+        !acts
+            .iter()
+            .any(|(act, _)| matches!(act, Act::Release { .. })),
+        "{acts:?}"
+    );
+    // More than the budget is released.
+    bench.sample.warm.files[0].amount = Some(Bytes::mib(206));
+    assert!(
+        bench
+            .short()
+            .iter()
+            .any(|(_, why)| matches!(why, Why::Budget { .. }))
+    );
+}
+
+#[test]
+fn a_part_in_coarser_segments_than_what_is_held_fits_the_budget_as_well() {
+    let mut bench = Bench::new();
+    // All of it is wanted, in segments of 8 MiB. Of the first one half is held, as two segments of 2 MiB.
+    bench.sample.warm.files[0] = WarmFile {
+        shift: Some(9),
+        hot: Some(u64::MAX),
+        asked: Some(0b11),
+        amount: Some(Bytes::mib(4)),
+        held: Some(Bytes::mib(4)),
+        idle: Some(Micros::new(0)),
+        ..hot(1, 300)
+    };
+    bench.seconds(3, 1);
+    let acts = bench.short();
+    let held = acts.iter().find_map(|(act, why)| match (act, why) {
+        (Act::Hold { amount, .. }, Why::Thrashes { held, budget, .. }) => {
+            Some((*amount, *held, *budget))
+        }
+        _ => None,
+    });
+    let (amount, held, budget) = held.unwrap();
+    assert!(amount > Bytes::mib(190), "{amount}");
+    assert!(held <= budget, "{held} of {budget}");
+}
+
+#[test]
+fn it_looks_often_while_a_file_may_be_held_and_not_after() {
+    let mut bench = Bench::new();
+    bench.sample.warm.sums.watching = Some(1);
+    bench.seconds(3, 1);
+    let patience = |bench: &Bench| decide(&bench.config, &bench.history).patience();
+    assert!(patience(&bench) <= Duration::from_millis(400));
+    bench.sample.warm.files[0] = WarmFile {
+        asked: Some(1),
+        amount: Some(Bytes::mib(204)),
+        idle: Some(Micros::new(0)),
+        ..hot(1, 256)
+    };
+    bench.seconds(1, 1);
+    assert!(
+        patience(&bench) > Duration::from_millis(400),
+        "there is no room for more"
+    );
+    bench.sample.warm.files[0] = WarmFile::EMPTY;
+    bench.seconds(4, 0);
+    assert!(patience(&bench) <= Duration::from_millis(400));
+    bench.seconds(30, 0);
+    assert!(patience(&bench) >= Duration::from_secs(1));
+}
+
+#[test]
 fn programs_come_first_and_go_in_a_calm() {
     let mut bench = Bench::new();
     bench.sample.warm.files[0] = hot(1, 190);
