@@ -1,4 +1,4 @@
-"""What docs/results/floors.md derives from the lines of its tables, run by run: floors.py TABLE..., such as floors-6.12.
+"""What docs/archive/floors-first-series.md derives from the lines of its tables, run by run: floors.py TABLE..., such as floors-6.12.
 
 A cell is a median over the runs of one arm in one kind of machine, where there are more with the extremes. The comparison is with the median
 of the arm `none` of the same table and machine, and left out where there is none.
@@ -61,7 +61,7 @@ def cells(runs, without):
 
 for name in sys.argv[1:]:
     machines = defaultdict(lambda: defaultdict(list))
-    with gzip.open(f"docs/results/lab/{name}.jsonl.gz", "rt") as lines:
+    with gzip.open(f"docs/archive/lab/{name}.jsonl.gz", "rt") as lines:
         for run in map(json.loads, lines):
             machine = run["machine"]
             machines[run["scenario"], machine["kernel"], machine["lru"], machine["swap"]][run["arm"]].append(run)
