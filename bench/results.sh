@@ -71,7 +71,7 @@ covering() {
     done | rows "$name"
 }
 
-claims="demonstration demonstration-sizes livelock founding orders indexed-db indexed-db-wiki scan-file-cyclic scan-file-once scan-anon-cyclic scan-anon-once build"
+claims="demonstration demonstration-sizes demonstration-patched livelock founding orders indexed-db indexed-db-wiki scan-file-cyclic scan-file-once scan-anon-cyclic scan-anon-once build"
 wanted="$*"
 [ "$wanted" != claims ] || wanted=$claims
 # The headline: five repetitions on stock 6.12.
@@ -103,6 +103,12 @@ RUNS
 rows demonstration-sizes <<RUNS
 three-workers --arms none,protect --reps 1 --memory 1G,2G,4G --cpus 2 --lru mglru --swap none $long
 three-workers:faithful --arms none,protect --reps 1 --memory 1G --cpus 2 --lru mglru --swap none $long
+RUNS
+# The same on the kernel with our series: its floors alone, the daemon alone, and both.
+patched=none,floors-1,protect,floors-1+protect
+rows demonstration-patched <<RUNS
+three-workers --kernel 6.12+series --arms $patched --reps 2 --memory 256M --lru mglru --swap none $short
+three-workers:faithful --kernel 6.12+series --arms $patched --reps 2 --memory 256M --lru mglru --swap none $short
 RUNS
 # A machine that stands: le9uo's second claim.
 table livelock livelock --arms $guards --reps 1 --kernel 6.1,6.12 --lru mglru,classic --memory 512M
@@ -224,7 +230,7 @@ table indexed-db indexed-db --arms none,lock-index --reps 3 --memory 192M --warm
 table indexed-db-wiki indexed-db:wiki --arms none,lock-index --reps 2 --memory 256M
 table indexed-db-scan indexed-db --arms scan,scan+lock-index --reps 1 --memory 192M --warm-up 90
 for scan in file-cyclic file-once anon-cyclic anon-once; do
-    table "scan-$scan" "scan:$scan" --arms none,warmset --reps 1 --lru classic,mglru --swap disk
+    table "scan-$scan" "scan:$scan" --kernel 6.12+series --arms none,floors-1,protect --reps 1 --lru classic,mglru --swap disk --jobs 3
 done
 table build build --arms none --reps 1 --swap disk --memory 1G,384M,256M,224M,192M,160M,144M,128M,112M,104M,100M,96M
 # Pressure down at the tightest memory, side by side: all are cut after a quarter of an hour, so what they did meanwhile is compared.
