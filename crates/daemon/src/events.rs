@@ -45,7 +45,7 @@ impl Tick<'_> {
         });
         let notices = self.decision.notices.iter().map(|notice| TickEvent {
             kind: EventKind::Noticed(*notice),
-            user: None,
+            user: user_named(notice, self.sample),
         });
         done.chain(notices)
     }
@@ -75,5 +75,57 @@ impl Tick<'_> {
             }
         }
         None
+    }
+}
+
+/// The user ID of the process that a notice names, if no process of another user has that name.
+fn user_named(notice: &Notice, sample: &Sample) -> Option<u32> {
+    let Notice::Thrashing { largest, .. } = notice else {
+        return None;
+    };
+    let named = (*largest)?;
+    let mut users = sample
+        .scan
+        .candidates
+        .iter()
+        .filter(|candidate| candidate.name == named)
+        .map(|candidate| candidate.user);
+    let user = users.next()?;
+    if users.all(|other| other == user) {
+        Some(user)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pressure::scan::{Candidate, Name};
+    use units::{Bytes, Percent, Span};
+
+    #[test]
+    fn a_notice_is_of_the_user_whose_process_it_names_unless_there_are_two() {
+        let named = |name: &str, user| Candidate {
+            name: Name::from(name).unwrap(),
+            user,
+            ..Candidate::default()
+        };
+        let mut sample = Sample::default();
+        sample.scan.candidates.push(named("hog", 1000));
+        sample.scan.candidates.push(named("hog", 1000));
+        sample.scan.candidates.push(named("other", 1001));
+        let notice = |name: &str| Notice::Thrashing {
+            since: Span::secs(5),
+            stalled: Percent::new(60),
+            unit: None,
+            headroom: Bytes::mib(9),
+            largest: Name::from(name).ok(),
+        };
+        let user = |sample: &Sample, name: &str| user_named(&notice(name), sample);
+        assert_eq!(user(&sample, "hog"), Some(1000));
+        assert_eq!(user(&sample, "gone"), None);
+        sample.scan.candidates.push(named("hog", 1001));
+        assert_eq!(user(&sample, "hog"), None);
     }
 }

@@ -409,7 +409,7 @@ fn message(event: &TickEvent, user: u32) -> Option<Tell> {
             | Notice::SharedFills { .. }
             | Notice::KernelFills { .. }),
         ) => {
-            let told = if user == 0 {
+            let told = if is_theirs {
                 *notice
             } else {
                 without_processes(*notice)
@@ -428,7 +428,7 @@ fn message(event: &TickEvent, user: u32) -> Option<Tell> {
     }
 }
 
-/// A notice without what processes call themselves: they may be of any user.
+/// A notice without what processes call themselves: they are of another user, or it is not known of which.
 fn without_processes(mut notice: Notice) -> Notice {
     match &mut notice {
         Notice::Thrashing { largest, .. } => *largest = None,

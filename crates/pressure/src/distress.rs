@@ -189,8 +189,8 @@ impl Distress {
         self.push_point(point, sample);
         self.outlook = self.look(sample, page_size);
         self.note_warning(sample.at);
-        let again = self.read_again(page_size);
-        let stalled_unit = needs.most_stalled(&sample.groups.protected, again);
+        let refaulted = self.share_refaulted(page_size);
+        let stalled_unit = needs.most_stalled(&sample.groups.protected, refaulted);
         self.note_thrash(sample, page_size, stalled_unit);
         let is_due = self
             .outlook
@@ -306,7 +306,7 @@ impl Distress {
     }
 
     /// Share of what disks have read in the last seconds that had been evicted. Zero where that is unknown.
-    fn read_again(&self, page_size: Bytes) -> Percent {
+    fn share_refaulted(&self, page_size: Bytes) -> Percent {
         let share = || {
             let (older, newest) = self.back(2 * LONG)?;
             let read = newest.read?.less(older.read?);

@@ -107,7 +107,7 @@ fn other_users_are_told_that_a_process_was_killed_but_not_which() {
 }
 
 #[test]
-fn no_user_is_told_the_names_of_processes_while_memory_is_short() {
+fn a_user_is_told_the_name_of_a_process_only_if_it_is_their_own() {
     let name = Name::from("their-secret").unwrap();
     let thrashing = Notice::Thrashing {
         since: Span::secs(5),
@@ -131,6 +131,12 @@ fn no_user_is_told_the_names_of_processes_while_memory_is_short() {
         assert!(told(0).contains("their-secret"), "{}", told(0));
         assert!(!told(1000).contains("their-secret"), "{}", told(1000));
         assert!(told(1000).contains("MiB"), "{}", told(1000));
+        let own = TickEvent {
+            user: Some(1000),
+            ..event
+        };
+        let told = format!("{:?}", message(&own, 1000).unwrap());
+        assert!(told.contains("their-secret"), "it is their own: {told}");
     }
 }
 
