@@ -126,9 +126,12 @@ fleet: build
 python: build
 	packaging/tests/python.sh $(TARGET)/release
 
-## make wheels of the Python package for manylinux, x86-64 and aarch64, in target/wheels
+# Not a part of `make test`, which makes the wheel for this machine.
+## make wheels of the Python package for manylinux, x86-64 and aarch64, in target/wheels, and try that for aarch64 under QEMU
 wheels:
 	packaging/wheels $(TARGET)
+	python3 packaging/tests/wheels.py $(TARGET)/wheels/*.whl
+	packaging/tests/wheel-emulated.sh $(TARGET)
 
 ## run every command that the pages tell people to run
 documented: lab

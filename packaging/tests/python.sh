@@ -1,7 +1,7 @@
 #!/bin/sh
 # Tests the Python package in a fresh virtual environment, as a user installs its wheel: python.sh PROGRAMS
 #
-# Makes the wheels in PROGRAMS/../wheels and looks at each; installs the one for this machine where no compiler is to be found. Runs
+# Makes the wheel for this machine in PROGRAMS/../wheels, looks at it, and installs it where no compiler is to be found. Runs
 # lint, types, the examples of the docstrings and the README, the tests, and the notebooks. The command `warmset` in PROGRAMS must
 # give the same numbers. Packages come from PyPI; without it, this fails.
 set -eu
@@ -19,7 +19,7 @@ python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || {
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 wheels=${programs%/*}/wheels
-packaging/wheels "${programs%/*}"
+packaging/wheels "${programs%/*}" "$(rustc -vV | sed -n 's/^host: //p')"
 python3 packaging/tests/wheels.py "$wheels"/*.whl
 wheel=$(find "$wheels" -name "*_$(uname -m).whl")
 [ -n "$wheel" ] || {
