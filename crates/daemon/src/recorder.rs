@@ -18,8 +18,10 @@ const STACK: usize = 1024 * 1024;
 /// Samples on their way. At the fastest, ten a second, a full ring covers a disk that is busy for 1.6 s. Each takes 18 KiB that
 /// are held all the time; fewer lose samples sooner, which is counted and made up for by a state.
 const SLOTS: usize = 16;
-/// The thread wakes at least this often, and sooner when half of the slots are taken. More loses more in a crash.
-const LOOK: Duration = Duration::from_secs(30);
+/// A sample waits at most this long, and less when half of the slots are taken. More loses more in a crash.
+///
+/// It is looked at when a sample comes: the thread has no timer of its own, and wakes the CPU only when the loop does.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// The loop's end of the ring.
 #[derive(Debug)]
@@ -40,7 +42,9 @@ struct Shared {
 #[derive(Debug)]
 struct Ring {
     slots: Vec<Slot>,
-    /// Slots in use, from the first.
+    /// The slot of the oldest sample.
+    first: usize,
+    /// Slots in use: the first, and those after it. After the last slot comes slot 0.
     taken: usize,
     /// Samples lost since the last slot was filled.
     gap: u64,
@@ -92,13 +96,28 @@ impl Ring {
         }
     }
 
+    /// The slot that is so many after the first.
+    fn place(&self, after: usize) -> usize {
+        (self.first + after) % self.slots.len()
+    }
+
     /// Returns true if the thread should take the samples now.
     fn is_due(&self) -> bool {
         match self.flow {
             Flow::Beginning => self.taken > 0,
-            Flow::Open => self.taken * 2 >= self.slots.len(),
+            Flow::Open => self.taken * 2 >= self.slots.len() || self.has_waited(),
             Flow::Closing => true,
         }
+    }
+
+    /// Returns true if the oldest sample waits for long, by the time of the newest.
+    fn has_waited(&self) -> bool {
+        if self.taken == 0 {
+            return false;
+        }
+        let oldest = &self.slots[self.first].sample;
+        let newest = &self.slots[self.place(self.taken - 1)].sample;
+        newest.at.get().saturating_sub(oldest.at.get()) >= LONGEST_WAIT
     }
 }
 
@@ -119,6 +138,7 @@ impl Recorder {
         }
         let ring = Ring {
             slots,
+            first: 0,
             taken: 0,
             gap: 0,
             config: None,
@@ -131,10 +151,11 @@ impl Recorder {
             lost: AtomicU64::new(0),
         });
         let theirs = Arc::clone(&shared);
+        let own = Slot::new(Sample::default(), blank);
         let thread = std::thread::Builder::new()
             .name("warmset-record".to_owned())
             .stack_size(STACK)
-            .spawn(move || write_all(&theirs, writer))?;
+            .spawn(move || write_all(&theirs, own, writer))?;
         Ok(Self {
             shared,
             thread: Some(thread),
@@ -169,7 +190,8 @@ impl Recorder {
         if ring.flow == Flow::Beginning && ring.taken == 0 {
             ring.size_slots(sample, decision);
         }
-        let slot = &mut ring.slots[ring.taken];
+        let place = ring.place(ring.taken);
+        let slot = &mut ring.slots[place];
         slot.sample.clone_from(sample);
         slot.decision.clone_from(decision);
         slot.after_gap = state.map(|state| (std::mem::take(&mut ring.gap), state));
@@ -215,32 +237,15 @@ impl Drop for Recorder {
     }
 }
 
-/// The thread: writes samples until the ring is closing.
-fn write_all(shared: &Shared, mut writer: Box<RecordingWriter>) {
+/// The thread: writes samples until the ring is closing. `slot` is the one sample that it has in hand.
+fn write_all(shared: &Shared, mut slot: Slot, mut writer: Box<RecordingWriter>) {
     let mut config = None;
-    let mut batch: Vec<Slot> = Vec::new();
     loop {
-        let (flow, taken) = take(shared, &mut batch);
-        for slot in &mut batch[..taken] {
-            if let Some(new) = slot.config.take() {
-                config = Some(*new);
-            }
-            if let Some((lost, state)) = slot.after_gap.take() {
-                if lost > 0 {
-                    writer.lost(lost);
-                }
-                let config = config.clone().unwrap_or_else(|| writer.config().clone());
-                writer.restate(&config, &state);
-            }
-            let was_stopped = writer.is_stopped();
-            if let Err(error) = writer.push(&slot.sample, Some(&slot.decision)) {
-                keep_error(shared, &error);
-            }
-            if was_stopped && !writer.is_stopped() {
-                forget_error(shared);
-            }
+        wait_until_due(shared);
+        while take(shared, &mut slot) {
+            write(shared, &mut slot, &mut config, &mut writer);
         }
-        if flow == Flow::Closing {
+        if is_closing(shared) {
             if let Err(error) = writer.flush() {
                 keep_error(shared, &error);
             }
@@ -249,28 +254,68 @@ fn write_all(shared: &Shared, mut writer: Box<RecordingWriter>) {
     }
 }
 
-/// Waits for samples and swaps them into `batch`, so that the lock is held only for a moment. Returns how many.
-///
-/// Slots are swapped, not moved, so that both sides keep their allocated memory.
-fn take(shared: &Shared, batch: &mut Vec<Slot>) -> (Flow, usize) {
+/// Writes one sample. `config` is the configuration in force, if it is another than that of the beginning.
+fn write(
+    shared: &Shared,
+    slot: &mut Slot,
+    config: &mut Option<Config>,
+    writer: &mut RecordingWriter,
+) {
+    if let Some(new) = slot.config.take() {
+        *config = Some(*new);
+    }
+    if let Some((lost, state)) = slot.after_gap.take() {
+        if lost > 0 {
+            writer.lost(lost);
+        }
+        let config = config.clone().unwrap_or_else(|| writer.config().clone());
+        writer.restate(&config, &state);
+    }
+    let was_stopped = writer.is_stopped();
+    if let Err(error) = writer.push(&slot.sample, Some(&slot.decision)) {
+        keep_error(shared, &error);
+    }
+    if was_stopped && !writer.is_stopped() {
+        forget_error(shared);
+    }
+}
+
+fn wait_until_due(shared: &Shared) {
     let ring = shared.ring.lock().unwrap_or_else(PoisonError::into_inner);
-    let (mut ring, _) = shared
-        .ready
-        .wait_timeout_while(ring, LOOK, |ring| !ring.is_due())
-        .unwrap_or_else(PoisonError::into_inner);
+    drop(
+        shared
+            .ready
+            .wait_while(ring, |ring| !ring.is_due())
+            .unwrap_or_else(PoisonError::into_inner),
+    );
+}
+
+/// Swaps the oldest sample into `slot`, so that the lock is held only for a moment. Returns false if there is none.
+///
+/// Slots are swapped, not moved, so that both sides keep their allocated memory. One at a time: a batch would hold as much as
+/// the ring once more.
+fn take(shared: &Shared, slot: &mut Slot) -> bool {
+    let mut ring = shared.ring.lock().unwrap_or_else(PoisonError::into_inner);
     let ring = &mut *ring;
-    while batch.len() < ring.taken {
-        let model = &ring.slots[0];
-        batch.push(Slot::new(model.sample.clone(), model.decision.clone()));
+    if ring.taken == 0 {
+        return false;
     }
-    for (ours, theirs) in batch.iter_mut().zip(&mut ring.slots[..ring.taken]) {
-        std::mem::swap(ours, theirs);
-    }
-    if ring.taken > 0 && ring.flow == Flow::Beginning {
+    let oldest = &mut ring.slots[ring.first];
+    if ring.flow == Flow::Beginning {
+        // It goes into the ring, and must have the size of the machine as the others have.
+        slot.sample.clone_from(&oldest.sample);
+        slot.decision.clone_from(&oldest.decision);
         ring.flow = Flow::Open;
     }
-    let taken = std::mem::take(&mut ring.taken);
-    (ring.flow, taken)
+    std::mem::swap(slot, oldest);
+    ring.first = ring.place(1);
+    ring.taken -= 1;
+    true
+}
+
+fn is_closing(shared: &Shared) -> bool {
+    let ring = shared.ring.lock().unwrap_or_else(PoisonError::into_inner);
+    ring.flow == Flow::Closing
 }
 
 fn keep_error(shared: &Shared, error: &dyn std::error::Error) {
@@ -282,4 +327,62 @@ fn keep_error(shared: &Shared, error: &dyn std::error::Error) {
 fn forget_error(shared: &Shared) {
     let mut ring = shared.ring.lock().unwrap_or_else(PoisonError::into_inner);
     ring.error = None;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Span;
+
+    /// A ring that is open, with samples of these seconds from slot `first` on.
+    fn ring(first: usize, seconds: &[u64]) -> Ring {
+        let config = Config::default();
+        let facts = testsupport::status().facts;
+        let blank = pressure::decide(&config, &History::new(&facts, &config));
+        let mut slots = Vec::new();
+        for _ in 0..SLOTS {
+            slots.push(Slot::new(Sample::default(), blank.clone()));
+        }
+        let mut ring = Ring {
+            slots,
+            first,
+            taken: seconds.len(),
+            gap: 0,
+            config: None,
+            error: None,
+            flow: Flow::Open,
+        };
+        for (after, at) in seconds.iter().enumerate() {
+            let place = ring.place(after);
+            ring.slots[place].sample.at = Span::secs(*at);
+        }
+        ring
+    }
+
+    #[test]
+    fn samples_are_written_when_the_first_is_old_or_half_of_the_slots_are_taken() {
+        for first in [0, SLOTS - 1] {
+            assert!(!ring(first, &[]).is_due());
+            assert!(!ring(first, &[100]).is_due());
+            assert!(!ring(first, &[100, 106, 129]).is_due());
+            assert!(ring(first, &[100, 106, 130]).is_due());
+            assert!(!ring(first, &[100; 7]).is_due());
+            assert!(ring(first, &[100; 8]).is_due());
+        }
+    }
+
+    #[test]
+    fn samples_are_taken_in_order_past_the_last_slot() {
+        let shared = Shared {
+            ring: Mutex::new(ring(SLOTS - 2, &[1, 2, 3, 4])),
+            ready: Condvar::new(),
+            lost: AtomicU64::new(0),
+        };
+        let mut slot = ring(0, &[]).slots.remove(0);
+        let mut seconds = Vec::new();
+        while take(&shared, &mut slot) {
+            seconds.push(slot.sample.at);
+        }
+        assert_eq!(seconds, [1, 2, 3, 4].map(Span::secs));
+    }
 }
