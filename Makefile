@@ -144,9 +144,10 @@ wheels:
 documented: build lab
 	packaging/tests/documented.py $(TARGET)/release
 
-## observe this machine for 10 s, and check that nothing is written
+## observe this machine for 10 s, and check that nothing is written, and what stays in memory
 live: build
 	packaging/tests/live.sh $(TARGET)/release/warmsetd
+	packaging/tests/resident.py $(TARGET)/release/warmsetd
 
 ## check the systemd units and how exposed they are
 unit: build

@@ -132,6 +132,7 @@ fn guard(options: &Options) -> Result<(String, Restored)> {
     guard.start_protection_if_configured();
     guard.start_hooks_if_configured();
     guard.open_notice_server_if_guarding();
+    guard.leave_startup();
     guard.notify.ready();
     let deadline = options.end_after.map(|span| begun + span.get());
     let mut reload = || match configuration(options) {

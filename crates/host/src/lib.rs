@@ -45,7 +45,8 @@ pub use knobs::rivals::{
 };
 pub use machine::{Machine, Permission};
 pub use own_process::{
-    OnlyOne, OwnCost, be_first, has_private_network, lock_in_memory, other_program, spare_from_oom,
+    OnlyOne, OwnCost, be_first, has_private_network, leave_startup, lock_in_memory, other_program,
+    spare_from_oom,
 };
 pub use system::alarm::Woken;
 pub use system::{SystemReader, filesystems};

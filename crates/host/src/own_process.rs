@@ -1,6 +1,7 @@
 //! This process itself: locked in memory, last to be OOM-killed, and the only guard.
 
 use crate::error::Error;
+use crate::system_calls;
 use crate::writes;
 use rustix::fs::{FlockOperation, OFlags};
 use rustix::mm::MlockAllFlags;
@@ -16,6 +17,23 @@ use units::{Bytes, Micros};
 pub fn lock_in_memory() -> io::Result<()> {
     let flags = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;
     Ok(rustix::mm::mlockall(flags)?)
+}
+
+/// Gives back what only the start of the program needs, and brings in all that it runs from now on, so that nothing of it is
+/// read from a disk while memory is short. After [`lock_in_memory`] the latter is locked.
+///
+/// What was given back works as before: the kernel reads it from the file again. In a program that is linked without
+/// `packaging/startup.ld` nothing is known to be of the start, and this does nothing.
+pub fn leave_startup() -> io::Result<()> {
+    let image = system_calls::program_image();
+    // In this order: the kernel brings in neighbours, too.
+    for part in image.lasting {
+        system_calls::bring_in(part);
+    }
+    for part in image.startup {
+        system_calls::give_back(part)?;
+    }
+    Ok(())
 }
 
 /// Asks the kernel to OOM-kill this process last. -900, not -1000: a guard that leaks must still be killable.

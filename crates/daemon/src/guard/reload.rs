@@ -17,7 +17,19 @@ impl Guard {
                 format_args!("{error}; the old configuration stays in force"),
             ),
         }
+        self.leave_startup();
         self.notify.ready();
+    }
+
+    /// Gives back the code and tables that only a start or a reload needs, and brings in the rest. Also in a run that observes:
+    /// so it costs what it will cost when it acts.
+    pub fn leave_startup(&self) {
+        if let Err(error) = host::leave_startup() {
+            self.logger.say(
+                Topic::Error,
+                format_args!("warmsetd keeps the code of its start in memory: {error}"),
+            );
+        }
     }
 
     fn take_over(&mut self, config: Config) {
