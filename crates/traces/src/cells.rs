@@ -5,6 +5,7 @@
 
 use crate::Error;
 use crate::input::Input;
+use crate::marks::Marks;
 use csv::{ByteRecord, ReaderBuilder};
 
 /// The longest row with a quoted cell: a longer one has a quote that is not closed.
@@ -146,14 +147,13 @@ impl BlockRows {
         take: &mut impl FnMut(&[&[u8]]) -> Result<bool, String>,
     ) -> Result<Next, String> {
         let mut cells: Vec<&[u8]> = Vec::new();
+        let has_quotes = memchr::memchr(b'"', block).is_some();
         // Where the row, and the cell, begin.
         let mut row = 0;
         let mut start = 0;
         'search: loop {
-            let from = start;
-            for found in memchr::memchr2_iter(b'\n', self.delimiter, &block[from..]) {
-                let at = from + found;
-                if is_quoted(block, row, start) {
+            for at in Marks::new(block, self.delimiter, start) {
+                if has_quotes && is_quoted(block, row, start) {
                     let Some(end) = self.quoted_row_end(&block[row..])? else {
                         return Ok(Next::Block(row));
                     };

@@ -28,6 +28,7 @@ mod headers;
 mod input;
 mod lcs;
 pub mod live;
+mod marks;
 mod mooncake;
 mod numbers;
 mod numpy;

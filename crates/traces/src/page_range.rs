@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 pub(crate) const LONGEST: u64 = 1 << 20;
 
 /// The pages of so many bytes from an address on, at least of one byte; a page has `1 << shift`.
+#[inline]
 pub(crate) fn pages_of(start: u64, bytes: u64, shift: u32) -> Result<RangeInclusive<u64>, String> {
     let last = start.checked_add(bytes.max(1) - 1);
     let last = last.ok_or("an address above 2^64")?;
@@ -13,6 +14,7 @@ pub(crate) fn pages_of(start: u64, bytes: u64, shift: u32) -> Result<RangeInclus
 }
 
 /// How many pages these are; more than [`LONGEST`] are an error.
+#[inline]
 pub(crate) fn count_of(pages: &RangeInclusive<u64>) -> Result<u64, String> {
     let count = (pages.end() - pages.start()).saturating_add(1);
     if count > LONGEST {
@@ -22,6 +24,7 @@ pub(crate) fn count_of(pages: &RangeInclusive<u64>) -> Result<u64, String> {
 }
 
 /// The same pages on a disk, whose number is in the upper 16 bits.
+#[inline]
 pub(crate) fn on_disk(
     pages: RangeInclusive<u64>,
     disk: Option<u64>,

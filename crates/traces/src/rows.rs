@@ -9,7 +9,7 @@ use crate::presets::Preset;
 use crate::roles::{Roles, SECTOR, Unit, delimiter_of};
 use crate::values::{nanoseconds, object_size, opcode, time};
 use crate::{BATCH, Error, Order, Reading, Source};
-use std::collections::HashMap;
+use ahash::AHashMap;
 use std::iter::repeat_n;
 use std::ops::RangeInclusive;
 use workingset::{About, Batch, Clock};
@@ -31,8 +31,8 @@ struct Table {
     /// Requests of disks are recorded when they complete, so a little out of order, and begin at any time.
     of_disks: bool,
     reading: Reading,
-    /// The pages that stand for texts.
-    keys: HashMap<Box<[u8]>, u64>,
+    /// The pages that stand for texts. The standard library's hash alone was a sixth of a row's instructions.
+    keys: AHashMap<Box<[u8]>, u64>,
     /// The time of the last reference.
     last: u64,
     /// The time that counts as zero.
@@ -119,7 +119,7 @@ impl<'a> CsvRows<'a> {
                 format,
                 of_disks: false,
                 reading,
-                keys: HashMap::new(),
+                keys: AHashMap::new(),
                 last: 0,
                 first: None,
             },
@@ -209,28 +209,27 @@ impl Table {
 
     /// Appends the references of a row.
     fn take(&mut self, cells: &[&[u8]], batch: &mut Batch) -> Result<(), String> {
-        let places = self.places;
-        let bytes = match places.size {
+        let bytes = match self.places.size {
             Some((at, unit)) => {
                 let bytes = decimal(cell(cells, at))?.checked_mul(unit);
                 Some(bytes.ok_or("a size above 2^64 bytes")?)
             }
             None => None,
         };
-        let disk = number(cells, places.disk)?;
+        let disk = number(cells, self.places.disk)?;
         let pages = on_disk(self.pages(cells, bytes)?, disk)?;
-        let times = number(cells, places.count)?.unwrap_or(1);
+        let times = number(cells, self.places.count)?.unwrap_or(1);
         let count = references(&pages, times)?;
-        if let Some((at, tick)) = places.time {
+        if let Some((at, tick)) = self.places.time {
             if self.reading.reads_times() {
                 let time = self.in_order(time(cell(cells, at), tick)?)?;
                 append(&mut batch.time, time, count);
             }
         }
-        if let Some(at) = places.op {
+        if let Some(at) = self.places.op {
             append(&mut batch.op, opcode(cell(cells, at))?, count);
         }
-        let task = match places.task {
+        let task = match self.places.task {
             Some(at) => Some(decimal(cell(cells, at))?),
             None => disk,
         };
@@ -253,6 +252,7 @@ impl Table {
     }
 
     /// The pages that a row is about.
+    #[inline]
     fn pages(
         &mut self,
         cells: &[&[u8]],
@@ -299,6 +299,7 @@ impl Table {
     /// The time of a row, never before that of the row before.
     ///
     /// Of disks the first counts as zero, and an earlier one is raised to the last. Elsewhere an earlier one is an error.
+    #[inline]
     fn in_order(&mut self, time: u64) -> Result<u64, String> {
         if self.reading.order == Order::Sort {
             return Ok(time);
@@ -366,6 +367,7 @@ fn cell<'c>(cells: &[&'c [u8]], at: usize) -> &'c [u8] {
 /// How many references a row's pages are, used so often.
 ///
 /// Errors: so many that the trace must be damaged.
+#[inline]
 fn references(pages: &RangeInclusive<u64>, times: u64) -> Result<usize, String> {
     let count = count_of(pages)?.saturating_mul(times);
     if count > LONGEST {
@@ -385,6 +387,7 @@ fn append<T: Copy>(column: &mut Vec<T>, value: T, count: usize) {
 }
 
 /// The number in a column; `None` if there is no such column.
+#[inline]
 fn number(cells: &[&[u8]], column: Option<usize>) -> Result<Option<u64>, String> {
     column.map(|at| decimal(cell(cells, at))).transpose()
 }

@@ -39,6 +39,7 @@ fn no_operation(word: &[u8]) -> String {
 /// The bytes of an object.
 ///
 /// Errors: 4 GiB or more. A trace has four bytes for it, as oracleGeneral has.
+#[inline]
 pub(crate) fn object_size(bytes: u64) -> Result<u32, String> {
     u32::try_from(bytes).map_err(|_| {
         format!("an object of {bytes} bytes: sizes below 4 GiB (4294967296 bytes) are read")
@@ -46,6 +47,7 @@ pub(crate) fn object_size(bytes: u64) -> Result<u32, String> {
 }
 
 /// A time as nanoseconds: of its unit, or of seconds if it has a point.
+#[inline]
 pub(crate) fn time(word: &[u8], Tick(tick): Tick) -> Result<u64, String> {
     let number = match decimal(word) {
         Ok(number) => number,
