@@ -7,9 +7,8 @@ cd "$(dirname "$0")/../.."
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 triple=$(rustc -vV | sed -n 's/^host: //p')
-export RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=+crt-static"
 for crate in cli:guard tools:release; do
-    cargo install --quiet --locked --path "crates/${crate%:*}" --profile "${crate#*:}" --target "$triple" --root "$scratch" --target-dir "$1" 2>"$scratch/said" || {
+    RUSTFLAGS="${RUSTFLAGS:-} $(packaging/compile flags "${crate#*:}")" cargo install --quiet --locked --path "crates/${crate%:*}" --profile "${crate#*:}" --target "$triple" --root "$scratch" --target-dir "$1" 2>"$scratch/said" || {
         cat "$scratch/said" >&2
         exit 1
     }
