@@ -225,7 +225,7 @@ mod tests {
         let length = 8 * page;
         let content = vec![7_u8; length];
         let mut file = tempfile::tempfile().expect("a file");
-        std::io::Write::write_all(&mut file, &content).expect("written");
+        io::Write::write_all(&mut file, &content).expect("written");
         // SAFETY: the kernel chooses the place. The file is not cut short, and the mapping stays until the test ends.
         let at = unsafe {
             mmap(
