@@ -265,6 +265,13 @@ pub const FORMATS: &[(Format, &str, &str)] = &[
     (Format::Fio, "fio", "fio's write_iolog, versions 2 and 3"),
 ];
 
+/// What people call formats that have a name here already.
+const OTHER_NAMES: &[(&str, Format)] = &[
+    ("lirs", Format::Plain),
+    ("webcachesim", Format::Preset(Preset::Lrb)),
+    ("adaptsize", Format::Preset(Preset::Lrb)),
+];
+
 impl Format {
     /// The format of this name, in upper or lower case; `columns:` and what `--columns` says is one, too.
     pub fn named(name: &str) -> Result<Self, Error> {
@@ -276,8 +283,10 @@ impl Format {
                 return Ok(format.clone());
             }
         }
-        if name.eq_ignore_ascii_case("lirs") {
-            return Ok(Self::Plain);
+        for (other, format) in OTHER_NAMES {
+            if other.eq_ignore_ascii_case(name) {
+                return Ok(format.clone());
+            }
         }
         let known = names();
         Err(Error::Format(format!(

@@ -190,11 +190,16 @@ pub(crate) fn places_of_header(names: &[String]) -> Result<Places, Error> {
             )));
         }
         several => {
-            let named: Vec<&str> = several.iter().map(|(_, name, _)| *name).collect();
+            let mut named = Vec::new();
+            let mut told = Vec::new();
+            for (_, name, unit) in several {
+                named.push(*name);
+                told.push(format!("--columns {}={name}", unit.role()));
+            }
             return Err(Error::Format(format!(
-                "line 1: each of {} could be the page. Say which with --columns page={}",
+                "line 1: each of {} could be the page. Say which with {}",
                 named.join(", "),
-                named[0]
+                told.join(" or ")
             )));
         }
     };

@@ -27,6 +27,18 @@ pub enum Unit {
     NumbersOrKeys,
 }
 
+impl Unit {
+    /// The role of a column with this unit, as `--columns` names it.
+    pub(crate) fn role(self) -> &'static str {
+        match self {
+            Self::Pages => "page",
+            Self::Bytes => "address",
+            Self::Sectors => "sector",
+            Self::Keys | Self::NumbersOrKeys => "key",
+        }
+    }
+}
+
 /// The unit of a time, in nanoseconds; a time with a point is in seconds whatever it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tick(pub u64);

@@ -165,15 +165,9 @@ impl Table {
     /// What each column was taken for, and which were not used.
     fn notes(&self) -> Vec<(String, String)> {
         let places = &self.places;
-        let used = match places.unit {
-            Unit::Pages => "page",
-            Unit::Bytes => "address",
-            Unit::Sectors => "sector",
-            Unit::Keys | Unit::NumbersOrKeys => "key",
-        };
         let wanted_time = places.time.filter(|_| self.reading.reads_times());
         let roles = [
-            (used, Some(places.page)),
+            (places.unit.role(), Some(places.page)),
             ("size", places.size.map(|(at, _)| at)),
             ("time", wanted_time.map(|(at, _)| at)),
             ("op", places.op),

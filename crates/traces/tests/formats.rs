@@ -136,7 +136,7 @@ fn what_is_wrong_is_named_with_its_place() {
         (
             "address,page\n1,2\n",
             "-",
-            "each of address, page could be the page. Say which with --columns page=address",
+            "each of address, page could be the page. Say which with --columns address=address or --columns page=page",
         ),
         ("", "-", "no references"),
     ] {

@@ -340,6 +340,10 @@ fn times_that_go_back_are_refused_or_sorted_by_choice() {
     let (all, _) = read(table, unasked).unwrap();
     assert_eq!(all.page, [7, 8, 9, 5]);
     assert_eq!(Format::named("lcs").unwrap(), Format::Lcs);
+    assert_eq!(
+        Format::named("webcachesim").unwrap(),
+        Format::named("lrb").unwrap()
+    );
 }
 
 #[test]
