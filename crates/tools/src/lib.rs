@@ -3,6 +3,7 @@
 //! Subcommands are above, in `commands`; what they share is below, in `ui` and the modules beside it.
 
 mod commands;
+mod own_memory;
 mod read_note;
 mod trace_input;
 mod ui;

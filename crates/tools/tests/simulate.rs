@@ -524,6 +524,35 @@ fn a_trace_that_cannot_be_analyzed_is_an_error() {
     }
 }
 
+/// Up to the number after `--window 0..`.
+fn window_told(complaint: &str) -> &str {
+    let (_, after) = complaint.split_once("`--window ").expect("a window");
+    after.split_once('`').expect("its end").0
+}
+
+#[test]
+fn a_trace_that_needs_too_much_memory_is_refused_with_what_fits() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = made(directory.path(), "it.parquet", "zipf:pages=50");
+    let memory = ["--memory", "24660 KiB"];
+    let complaint_of_all = complaint(&[&["analyze", &trace][..], &memory].concat());
+    for says in [
+        "20000 references to 50 pages takes about 24",
+        "24 MiB may be taken",
+        "curve --stream all",
+    ] {
+        assert!(complaint_of_all.contains(says), "{complaint_of_all}");
+    }
+    let window = window_told(&complaint_of_all);
+    said(&[&["analyze", &trace, "--window", window][..], &memory].concat());
+    said(&["analyze", &trace, "--memory", "30 MiB"]);
+    let hardly = complaint(&["analyze", &trace, "--memory", "1 MiB"]);
+    assert!(
+        hardly.contains("curve --stream all") && !hardly.contains("--window"),
+        "{hardly}"
+    );
+}
+
 #[test]
 fn a_capacity_above_the_footprint_is_marked_and_no_error() {
     let directory = tempfile::tempdir().unwrap();

@@ -5,16 +5,19 @@ mod charts;
 mod labels;
 mod report_page;
 
+use crate::own_memory;
 use crate::trace_input::{Counted, Input};
 use crate::ui::atomic_file::Replacing;
+use crate::ui::hinted::Hinted;
 use crate::ui::{Context, Form, atomic_file, json, packed_file, plot, progress};
 use anyhow::{Context as _, Result};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use traces::ReadNote;
+use units::Bytes;
 use workingset::analysis::{Analysis, Wanted};
-use workingset::uses::Gatherer;
+use workingset::uses::{Gatherer, UseCounter};
 use workingset::{About, Clock, Uses};
 
 /// Show the working set of a program: its size over time, and the memory that it needs
@@ -46,6 +49,9 @@ pub(crate) struct Args {
     /// Number of sizes at which OPT, FIFO and 2Q are run, in addition to those of the working set
     #[arg(long, value_name = "NUMBER", default_value_t = 6)]
     points: usize,
+    /// The most memory to take, such as "8 GiB"; a trace that needs more is refused [default: what is available]
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<Bytes>,
 }
 
 pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Result<ExitCode> {
@@ -66,8 +72,9 @@ pub(crate) fn run(args: &Args, context: &Context, out: &mut impl Write) -> Resul
         service: args.service,
         ..Wanted::default()
     };
+    let most = args.memory.or_else(own_memory::available);
     let analyses = inputs
-        .map(|input| analyzed(&input, &wanted))
+        .map(|input| analyzed(&input, &wanted, most))
         .collect::<Result<Vec<_>>>()?;
     let (analyses, notes): (Vec<Analysis>, Vec<ReadNote>) = analyses.into_iter().unzip();
     if let Some(directory) = &args.pictures {
@@ -106,11 +113,11 @@ struct Noted<'a> {
     trace: &'a ReadNote,
 }
 
-fn analyzed(input: &Input, wanted: &Wanted) -> Result<(Analysis, ReadNote)> {
+fn analyzed(input: &Input, wanted: &Wanted, most: Option<Bytes>) -> Result<(Analysis, ReadNote)> {
     let name = input.name();
     // What goes wrong when it is opened names the trace itself.
     let mut source = input.open_noting()?;
-    let uses = gathered(&mut source).with_context(|| name.clone())?;
+    let uses = gathered(&mut source, most).with_context(|| name.clone())?;
     let note = input.noted(source, Some(uses.pages()));
     let bar = progress::spinner(&format!("analyzing {name}"));
     let analysis = Analysis::of(&name, &uses, wanted).with_context(|| name.clone())?;
@@ -119,24 +126,54 @@ fn analyzed(input: &Input, wanted: &Wanted) -> Result<(Analysis, ReadNote)> {
 }
 
 /// Reads the trace; consecutive references to one page are joined.
-fn gathered(source: &mut dyn traces::Source) -> Result<Uses> {
+///
+/// Errors: its analysis would take more than `most`. The rest is then counted, so that the error says how much.
+fn gathered(source: &mut dyn traces::Source, most: Option<Bytes>) -> Result<Uses> {
     let bar = progress::spinner("reading");
     let mut gatherer = Gatherer::default();
+    let mut counter = None;
     let mut references = 0;
     let mut timed = true;
     let about = traces::ahead(source, |batch| {
         timed &= !batch.time.is_empty();
         references += batch.len() as u64;
         bar.set_position(references);
-        Ok::<_, anyhow::Error>(gatherer.push(batch)?)
+        if let Some(counter) = &mut counter {
+            return Ok::<_, anyhow::Error>(UseCounter::push(counter, batch)?);
+        }
+        gatherer.push(batch)?;
+        if most.is_some_and(|most| gatherer.analysis_bytes() > most.get()) {
+            counter = Some(UseCounter::of(std::mem::take(&mut gatherer)));
+        }
+        Ok(())
     })?;
     bar.finish_and_clear();
+    if let (Some(counter), Some(most)) = (counter, most) {
+        return Err(too_large(&counter, most));
+    }
     let clock = if timed {
         about.clock
     } else {
         Clock::References
     };
     Ok(gatherer.finish(About { clock, ..about })?)
+}
+
+fn too_large(counter: &UseCounter, most: Bytes) -> anyhow::Error {
+    let needed = Bytes::new(counter.analysis_bytes());
+    let what = format!(
+        "to analyze {} references to {} pages takes about {needed} of memory, and {most} may be taken",
+        counter.references(),
+        counter.pages()
+    );
+    let part = match counter.references_within(most.get()) {
+        0 => String::new(),
+        last => format!("`--window 0..{last}` analyzes the beginning; "),
+    };
+    let hint = format!(
+        "{part}`warmset curve --stream all` has LRU's curve of the whole trace, in memory for the pages; --memory allows more"
+    );
+    Hinted::new(what, hint).into()
 }
 
 /// Appends the ending; a dot that is in the name already is kept.
