@@ -1,16 +1,14 @@
 #!/bin/sh
-# How fast the simulator is: simulator.sh PROGRAMS [RUNS [POWER]]
+# How fast the simulator is: simulator.sh PROGRAMS [RUNS]
 #
 # References of each policy in a second, and the CPU time of whole processes; the median of RUNS (5) and its extremes.
 # The traces: Zipf's law with 20 million references to a million pages and room for 100,000, and the recorded program of
 # fixtures/traces with room for a tenth.
-# Where Python has libcachesim, it runs on the same file in between. Growth is measured to 10^POWER references (8); 9 takes
-# 12 GB of memory and 4 GB of disk.
+# Where Python has libcachesim, it runs on the same file in between. How all of it grows: growth.sh.
 set -eu
 cd "$(dirname "$0")/.."
 warmset=$PWD/$1/warmset
 runs=${2:-5}
-power=${3:-8}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -109,27 +107,3 @@ echo "| reading, with dense numbers | $(reading) | |"
 echo "| LRU exactly at every size | $(curve "$zipf" --of lru) | $(curve "$program" --of lru) |"
 echo "| LRU from 1 % of the pages | $(curve "$zipf" --of lru --sample 0.01) | |"
 echo "| working set at every window | $(curve "$zipf" --of ws) | $(curve "$program" --of ws) |"
-
-# spent COMMAND...: seconds of the whole process, and its most memory in MB.
-spent() {
-    python3 - "$@" <<'PYTHON'
-import resource, subprocess, sys, time
-start = time.perf_counter()
-subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
-seconds = time.perf_counter() - start
-most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-print(f"{seconds:.2f} s, {most:.0f} MB")
-PYTHON
-}
-
-echo
-echo '| growth: references, to a hundredth as many pages | LRU, a tenth of them in memory | working set and VMIN at every window | LRU exactly at every size | LRU streaming, 10,000 pages followed |'
-echo '|---|---:|---:|---:|---:|'
-for exponent in $(seq 5 "$power"); do
-    references=1$(printf '%0*d' "$exponent" 0)
-    trace=$scratch/growth.u32
-    "$warmset" synth "zipf:pages=$((references / 100)),alpha=1" -n "$references" --force -o "$trace" >/dev/null
-    all='–'
-    [ "$exponent" -gt 8 ] || all=$(spent "$warmset" curve "$trace" --of lru)
-    echo "| 10^$exponent | $(spent "$warmset" simulate "$trace" -p lru -c 10%) | $(spent "$warmset" curve "$trace" --of ws,vmin) | $all | $(spent "$warmset" curve "$trace" --stream 10000) |"
-done
