@@ -7,6 +7,7 @@ export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
 .PHONY: help compiled tried python wheels documented notice report fleet kubernetes packages supply-chain advisories cluster alerts release dist links site cargo-install lab smoke vm kernel kernel-check kernel-boot kernel-newest results decisions run test setup setup-test setup-kernel guard build install uninstall format lint clippy density commits licences urls tables shell-lint unit-test doc msrv live unit deb-test pages deb lab-deb bench fuzz fuzz-quick sanitize soak clean
+
 ## list the targets
 help:
 	@awk '/^## /{ text = substr($$0, 4) } /^[a-z-]+:/{ if (text) printf "  make %-14s %s\n", substr($$1, 1, index($$1, ":") - 1), text; text = "" }' Makefile

@@ -18,7 +18,7 @@ from scipy import stats
 RESULTS = Path(__file__).resolve().parent.parent / "docs/results"
 # A build is below its working set where it takes a tenth longer than the median of the others: runs with room for all differ by less.
 SLOWER = 1.1
-# Sizes with room for all, in MiB: twice what the build has resident at most.
+# Sizes with room for all, in MiB: from here on, times do not rise as memory falls.
 ROOM = 192
 
 

@@ -1,13 +1,16 @@
 #!/bin/sh
-# Runs `cargo check` on all that users build with the oldest supported compiler, Debian 13's rustc 1.85: msrv.sh TARGET
+# Runs `cargo check` on the workspace and its tests with the oldest supported compiler, Debian 13's rustc 1.85: msrv.sh TARGET
 #
-# Tests are left out: they are of this repository, and may use what is newer.
+# Where rustc is another one, that compiler is unpacked and not installed (packaging/debian-rust).
 set -eu
 cd "$(dirname "$0")/../.."
 case $1 in
 /*) target=$1 ;;
 *) target=$PWD/$1 ;;
 esac
+if rustc --version | grep -q '^rustc 1\.85\.'; then
+    exec cargo check --workspace --all-targets --locked --target-dir "$target/msrv"
+fi
 packaging/debian-rust "$target/debian-rust" || {
     echo "SKIPPED: msrv: Debian 13's rustc is not to be had here" >&2
     exit 0
@@ -15,4 +18,4 @@ packaging/debian-rust "$target/debian-rust" || {
 RUSTC=$target/debian-rust/rustc
 export RUSTC
 "$RUSTC" --version
-exec "$target/debian-rust/cargo" check --workspace --locked --target-dir "$target/msrv"
+exec "$target/debian-rust/cargo" check --workspace --all-targets --locked --target-dir "$target/msrv"

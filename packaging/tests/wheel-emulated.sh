@@ -14,6 +14,10 @@ command -v qemu-aarch64 >/dev/null 2>&1 || {
     exit 0
 }
 wheel=$(find "$target/wheels" -name '*_aarch64.whl')
+[ -n "$wheel" ] || {
+    echo "SKIPPED: wheel-emulated: there is no wheel for aarch64 in $target/wheels" >&2
+    exit 0
+}
 root=$target/debian-python-arm64
 packaging/debian-packages "$root" python3:arm64 libstdc++6:arm64 || {
     echo "SKIPPED: wheel-emulated: Debian 13's Python for arm64 is not to be had here" >&2
