@@ -65,6 +65,7 @@ fn forecast() -> Forecast {
         }),
         orders: ArrayVec::new(),
         outlook: None,
+        squeezed: None,
     }
 }
 

@@ -78,6 +78,8 @@ pub(crate) struct Judge {
     mode: Mode,
     /// Steps of the decision before.
     proposed: Vec<Action>,
+    /// Units are squeezed, which was news: there is a step every few seconds.
+    squeezes: bool,
 }
 
 /// What became of a decision.
@@ -94,6 +96,7 @@ impl Judge {
         Self {
             mode: Mode::Observe,
             proposed: Vec::new(),
+            squeezes: false,
         }
     }
 
@@ -117,16 +120,21 @@ impl Judge {
             acts && next.is_none_or(|next| decision.steps.iter().any(|step| is_done(step, next)));
         let proposes: Vec<Action> = decision.steps.iter().map(|step| step.action).collect();
         let repeated = !done && targets(&proposes) == targets(&self.proposed);
+        let only_squeezes = proposes
+            .iter()
+            .all(|action| matches!(action, Action::Squeeze { .. }));
+        let squeezes_on = only_squeezes && self.squeezes;
+        let has_steps = !proposes.is_empty() && !repeated && !squeezes_on;
         self.proposed = proposes;
-        let has_steps = !decision.steps.is_empty() && !repeated;
         let has_notices = decision
             .notices
             .iter()
             .any(|notice| !matches!(notice, Notice::Considered(_) | Notice::Proposed { .. }));
-        Judgement {
-            done,
-            is_news: has_steps || has_notices,
+        let is_news = has_steps || has_notices;
+        if is_news {
+            self.squeezes = has_steps && only_squeezes;
         }
+        Judgement { done, is_news }
     }
 }
 
@@ -234,7 +242,10 @@ fn is_done(step: &Step, next: &Sample) -> bool {
             .protected
             .iter()
             .any(|cgroup| cgroup.id == id && cgroup.swapped_before.is_some()),
-        Action::Compact { .. } | Action::Reclaim { .. } | Action::Protect(_) => true,
+        Action::Compact { .. }
+        | Action::Reclaim { .. }
+        | Action::Protect(_)
+        | Action::Squeeze { .. } => true,
     }
 }
 

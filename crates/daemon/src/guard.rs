@@ -68,6 +68,8 @@ pub struct Guard {
     last_decision: Option<Decision>,
     /// When allocations last stalled.
     last_stalls: Option<Instant>,
+    /// When a step of squeezing was last reported.
+    last_squeezed: Option<Instant>,
     last_rates: Option<Instant>,
     /// Warnings and rivals that are in the log already.
     logged: HashSet<String>,
@@ -135,6 +137,7 @@ impl Guard {
             cost: OwnCost::open(),
             last_decision: None,
             last_stalls: None,
+            last_squeezed: None,
             last_rates: None,
             logged: HashSet::new(),
             last_housekeeping: None,
@@ -217,6 +220,15 @@ impl Guard {
         self.machine.protect_units(&self.config.protect.units);
         self.machine
             .hold(&self.holder, &self.config.protect.programs);
+    }
+
+    /// Finds the units that are squeezed. None are in mode observe.
+    pub fn squeeze_if_configured(&mut self) {
+        let units = match self.config.mode {
+            Mode::Observe => &[][..],
+            Mode::Tune | Mode::Guard | Mode::Protect => &self.config.squeeze.units[..],
+        };
+        self.machine.squeeze_units(units);
     }
 
     /// Starts the thread that runs the hooks of the configuration, if this run may act. If that fails, the guard goes on

@@ -130,6 +130,7 @@ fn guard(options: &Options) -> Result<(String, Restored)> {
         }
     }
     guard.start_protection_if_configured();
+    guard.squeeze_if_configured();
     guard.start_hooks_if_configured();
     guard.open_notice_server_if_guarding();
     guard.leave_startup();

@@ -290,6 +290,18 @@ const ACTIONS: &[Family] = &[
         |status| Some(Number::from(kept_for_units(status))),
     ),
     gauge(
+        "squeezed",
+        "bytes",
+        "Memory taken of squeezed units and not read again since.",
+        |status| known(status.decision.forecast.squeezed),
+    ),
+    counter(
+        "squeezed",
+        "byte_seconds",
+        "Memory taken of squeezed units and not read again, summed over time.",
+        |status| Some(Number::from(status.tally.squeezed_seconds)),
+    ),
+    gauge(
         "contained_units",
         "",
         "Units that the guard throttles (memory.high).",
@@ -740,6 +752,7 @@ kinds! {
     Configured "configured";
     Balance "balance";
     ReadAhead "read-ahead";
+    Unused "unused";
     Lags "lags";
     NearOom "verge";
     ClassicReclaim "classic-reclaim";

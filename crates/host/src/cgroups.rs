@@ -1,4 +1,5 @@
-//! Control groups: protected ones, which keep their memory, and throttled and frozen ones, which may not take more.
+//! Control groups: protected ones, which keep their memory, throttled and frozen ones, which may not take more, and squeezed ones,
+//! which lose what they do not use.
 //!
 //! ```text
 //! patterns ─► find ─► protected: used, warm, refaulted, memory.min ─┐
@@ -17,6 +18,7 @@ mod find;
 mod frozen;
 mod limited;
 mod protected;
+pub(crate) mod squeezed;
 mod throttled;
 pub mod usage;
 
@@ -27,10 +29,11 @@ use crate::worker::{Job, Worker};
 use directory::Directory;
 use find::Search;
 use frozen::FrozenCgroup;
-use pressure::groups::{Answer, CgroupAction, Groups as Seen};
+use pressure::groups::{Answer, CgroupAction, Groups as Seen, MAX_PROTECTED, MAX_SQUEEZED};
 use pressure::sample::Sample;
 use pressure::scan::Candidate;
 use protected::ProtectedCgroups;
+use squeezed::SqueezedCgroups;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use throttled::ThrottledCgroup;
@@ -51,6 +54,8 @@ pub(crate) struct Cgroups {
     root: PathBuf,
     search: Search,
     protected: ProtectedCgroups,
+    squeezable: Search,
+    squeezed: SqueezedCgroups,
     throttled: Vec<ThrottledCgroup>,
     /// Frozen now, or thawed a moment ago.
     frozen: Vec<FrozenCgroup>,
@@ -75,6 +80,8 @@ impl Cgroups {
             root: root.to_owned(),
             search: Search::default(),
             protected: ProtectedCgroups::at(root),
+            squeezable: Search::default(),
+            squeezed: SqueezedCgroups::default(),
             throttled: Vec::new(),
             frozen: Vec::new(),
             stuck: Vec::new(),
@@ -90,6 +97,12 @@ impl Cgroups {
     /// Protects these units from the next sample on, as the configuration names them.
     pub(crate) fn protect(&mut self, units: &[String]) {
         self.search = Search::new(units);
+        self.searched_at = None;
+    }
+
+    /// Squeezes these units from the next sample on, as the configuration names them.
+    pub(crate) fn squeeze(&mut self, units: &[String]) {
+        self.squeezable = Search::new(units);
         self.searched_at = None;
     }
 
@@ -110,15 +123,20 @@ impl Cgroups {
         let now = sample.at.get();
         if is_due(self.searched_at, pace, now) {
             self.searched_at = Some(now);
-            self.protected.replace(self.search.run(&self.root), log);
+            let protected = self.search.run(&self.root, MAX_PROTECTED);
+            self.protected.replace(protected, log);
+            let squeezed = self.squeezable.run(&self.root, MAX_SQUEEZED);
+            self.squeezed.replace(squeezed);
             self.read_at = None;
         }
         if is_due(self.read_at, PACE, now) {
             self.read_at = Some(now);
             let waits = self.note_refaults(sample);
             self.protected.read(sample.at, waits, log);
+            self.squeezed.read(sample.at);
         }
         self.protected.tell(&mut sample.groups.protected, log);
+        self.squeezed.tell(&mut sample.groups.squeezed);
     }
 
     /// Whether anything that was evicted has been read again since the last reading.
@@ -215,6 +233,19 @@ impl Cgroups {
         applied
     }
 
+    /// Has the worker take unused memory of a squeezed cgroup.
+    pub(crate) fn take(&self, id: u64, amount: Bytes, worker: &Worker) -> Applied {
+        match self.squeezed.shared(id) {
+            Some(cgroup) => worker.ask(Job::Squeeze(cgroup, amount)),
+            None => Applied::Dropped,
+        }
+    }
+
+    /// Units that could not be squeezed, and why.
+    pub(crate) fn take_warnings(&mut self) -> Vec<String> {
+        self.squeezed.take_warnings()
+    }
+
     fn throttle(
         &mut self,
         action: &CgroupAction,
@@ -304,9 +335,11 @@ fn is_due(last: Option<Duration>, pace: Duration, now: Duration) -> bool {
     last.is_none_or(|last| now.saturating_sub(last) >= pace)
 }
 
-/// Returns true if the machine has a cgroup that `unit` would protect, as the configuration names units.
+/// Returns true if the machine has a cgroup of this name, as the configuration names units.
 pub fn is_there(root: &Path, unit: &str) -> bool {
-    !Search::new(&[unit.to_owned()]).run(root).is_empty()
+    !Search::new(&[unit.to_owned()])
+        .run(root, MAX_PROTECTED)
+        .is_empty()
 }
 
 /// A unit that ended before its limit could be set, or that has no such file.

@@ -228,6 +228,13 @@ impl Machine {
         }
     }
 
+    /// Takes what these units do not use, as the configuration names them, if this run may act.
+    pub fn squeeze_units(&mut self, units: &[String]) {
+        if let Some(acting) = &mut self.acting {
+            acting.cgroups.squeeze(units);
+        }
+    }
+
     /// Asks these users before a unit of theirs is killed, if this run may act.
     pub fn ask(&mut self, users: Arc<Users>) {
         let users = (self.permission == Permission::Act).then_some(users);
@@ -358,6 +365,7 @@ impl Machine {
                 acting.knobs.apply(action, &mut acting.log)
             }
             Action::Recall { id, amount, .. } => acting.cgroups.recall(id, amount, &self.worker),
+            Action::Squeeze { id, amount, .. } => acting.cgroups.take(id, amount, &self.worker),
             Action::Compact { .. } | Action::Reclaim { .. } => self.worker.apply(action),
         }
     }
@@ -420,6 +428,7 @@ impl Machine {
         if let Some(acting) = &mut self.acting {
             warnings.append(&mut acting.refused);
             warnings.append(&mut acting.knobs.take_warnings());
+            warnings.append(&mut acting.cgroups.take_warnings());
         }
         if let Some(holder) = &mut self.holder {
             warnings.append(&mut holder.take_warnings());

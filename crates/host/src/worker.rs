@@ -1,4 +1,4 @@
-//! Slow work, out of the loop's way: compaction and reclaim of a node may block for seconds, and the
+//! Slow work, out of the loop's way: compaction and reclaim of a node or of a unit may block for seconds, and the
 //! search for rivals walks all of `/proc`.
 //!
 //! One thread takes jobs from a short queue. A full queue drops the job: the next decision asks again if it
@@ -6,6 +6,7 @@
 //! once a second.
 
 use crate::applied::Applied;
+use crate::cgroups::squeezed::Squeezable;
 use crate::knobs::rivals::{Rival, rivals};
 use crate::processes::recall::recall;
 use crate::writes;
@@ -30,18 +31,21 @@ const LOOK: Duration = Duration::from_secs(60);
 const STILL: Duration = Duration::from_secs(1);
 
 /// One job.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Job {
     Compact(u32),
     Reclaim(u32, Bytes),
     /// Read back so much of what a group has in swap.
     Recall(PathBuf, Bytes),
+    /// Take so much of what a group does not use.
+    Squeeze(Arc<Squeezable>, Bytes),
 }
 
 impl Job {
     fn path(&self, root: &Path) -> PathBuf {
         let (node, file) = match self {
             Self::Recall(group, _) => return root.join(group),
+            Self::Squeeze(group, _) => return root.join(group.path()),
             Self::Compact(node) => (node, "compact"),
             Self::Reclaim(node, _) => (node, "reclaim"),
         };
@@ -53,7 +57,7 @@ impl Job {
             Self::Compact(_) => Duration::from_secs(60),
             Self::Reclaim(..) => Duration::from_secs(1),
             // Its configuration says how often, and its readings.
-            Self::Recall(..) => Duration::ZERO,
+            Self::Recall(..) | Self::Squeeze(..) => Duration::ZERO,
         }
     }
 }
@@ -230,6 +234,7 @@ fn note(findings: &Mutex<Findings>, text: String) {
 fn run(job: &Job, root: &Path, path: &Path) -> io::Result<()> {
     match job {
         Job::Recall(_, amount) => recall(root, path, *amount),
+        Job::Squeeze(group, amount) => group.take(*amount),
         Job::Compact(_) => write(&writes::NODE_COMPACT, path, "1"),
         Job::Reclaim(_, amount) => {
             match write(&writes::NODE_RECLAIM, path, &amount.get().to_string()) {

@@ -211,7 +211,7 @@ pub const MEMORY_RECLAIM: Entry = entry(
     "sys/fs/cgroup/*/memory.reclaim",
     Kind::Request,
     NOTHING,
-    "warmset size: takes the coldest memory of the unit that is sized, in small steps; the unit reads again what it misses",
+    "warmset size, warmsetd: takes the coldest memory of a unit that is sized or named in squeeze.units, in small steps; the unit reads again what it misses",
 );
 /// The lock of the only guard.
 pub const LOCK: Entry = entry(

@@ -15,6 +15,7 @@ mod loopback;
 mod position;
 mod protect_keys;
 mod renamed;
+mod squeeze;
 mod text;
 
 pub use balance::Balance;
@@ -25,6 +26,7 @@ pub use hooks::{Hooks, Occasion};
 pub use layers::{ConfigError, Layers};
 pub use loopback::Loopback;
 pub use protect_keys::{Protect, is_protected};
+pub use squeeze::Squeeze;
 
 use crate::event::Event;
 use crate::knob::Knob;
@@ -60,6 +62,8 @@ pub struct Config {
     pub guard: Guard,
     /// What is held in memory.
     pub protect: Protect,
+    /// What is taken of units that do not use it.
+    pub squeeze: Squeeze,
     /// Programs that are run when something happens.
     pub hooks: Hooks,
     /// When to look.
@@ -88,6 +92,7 @@ impl Default for Config {
             leak: Leak::default(),
             guard: Guard::default(),
             protect: Protect::default(),
+            squeeze: Squeeze::default(),
             hooks: Hooks::default(),
             wake: Wake::default(),
             recording: Recording::default(),

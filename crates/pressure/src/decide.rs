@@ -7,6 +7,7 @@
 //!            ├─ object caches ── dentries, inodes, on request ─────────► vfs_cache_pressure, negative dentries
 //!            ├─ balance ──────── which kind refaults, on request ──────► swappiness, page-cluster, min_ttl_ms
 //!            ├─ protection ───── files that thrash, protected units ───► the holder, memory.min, kernel floors
+//!            ├─ squeeze ──────── what units do not use, on request ────► memory.reclaim
 //!            └─ base stock ───── how much to hold free, within budget ─► vm.watermark_scale_factor, boost, reclaim
 //! ```
 //!
@@ -35,6 +36,7 @@ mod protection;
 mod reclaim_balance;
 mod report;
 mod setup;
+mod squeeze;
 
 pub(crate) use base_stock::{RESPONSE, critical_share};
 
@@ -124,6 +126,7 @@ impl Draft<'_> {
         self.object_caches();
         self.balance();
         self.protect();
+        self.squeeze();
         self.base_stock()
     }
 

@@ -143,6 +143,9 @@ pub struct Forecast {
     /// Headroom for memory that cannot be reclaimed, and for how long it lasts.
     #[serde(default)]
     pub outlook: Option<Outlook>,
+    /// Memory taken of squeezed units and not read again since; `None` if no unit is squeezed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub squeezed: Option<Bytes>,
 }
 
 impl Forecast {
@@ -251,6 +254,15 @@ pub enum Action {
         /// So much of it.
         amount: Bytes,
     },
+    /// Take unused memory of a cgroup, in the worker.
+    Squeeze {
+        /// Which.
+        id: u64,
+        /// Its name.
+        unit: UnitName,
+        /// How much to ask for.
+        amount: Bytes,
+    },
 }
 
 impl Action {
@@ -272,7 +284,8 @@ impl Action {
             | Self::Kill { .. }
             | Self::Protect(_)
             | Self::Group(_)
-            | Self::Recall { .. } => None,
+            | Self::Recall { .. }
+            | Self::Squeeze { .. } => None,
         }
     }
 }

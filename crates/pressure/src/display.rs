@@ -108,6 +108,9 @@ impl Display for Action {
             Self::Recall { unit, amount, .. } => {
                 write!(f, "read back {amount} of {unit} from swap")
             }
+            Self::Squeeze { unit, amount, .. } => {
+                write!(f, "take {amount} that {unit} does not use: memory.reclaim")
+            }
         }
     }
 }
@@ -227,6 +230,16 @@ impl Display for Reason {
                     "all tasks wait for memory {stalled} of the time, at {per_second} refaults/s"
                 )
             }
+            Self::Unused {
+                used,
+                taken,
+                back,
+                waited,
+                budget,
+            } => write!(
+                f,
+                "it has {used}: of {taken} taken lately {back} refaulted, and it waited {waited} of the time, of at most {budget}"
+            ),
             Self::NearOom { headroom } => write!(
                 f,
                 "only {headroom} of headroom left: min_ttl_ms restored, so that the kernel does not OOM-kill"
@@ -405,6 +418,28 @@ impl Display for Notice {
                 event: Event::Start,
                 ..
             } => f.write_str("started"),
+            Self::SqueezeRests {
+                unit,
+                away,
+                taken,
+                back,
+                waited,
+                is_empty,
+                rest,
+            } => {
+                if *is_empty {
+                    write!(
+                        f,
+                        "nothing more is taken of {unit} for {rest}: nothing is left to take; {away} of it are not missed"
+                    )
+                } else {
+                    write!(
+                        f,
+                        "nothing more is taken of {unit} for {rest}: of {taken} taken lately {back} refaulted, and it waited {waited} of the \
+                         time; {away} of it are not missed"
+                    )
+                }
+            }
             Self::Foreign { knob, ours, now } => {
                 write!(
                     f,

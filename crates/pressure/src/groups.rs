@@ -1,5 +1,5 @@
-//! Cgroups that the guard sets limits on: *protected* ones keep their memory, *throttled* ones may not
-//! take more, *frozen* ones wait for their user's answer.
+//! Cgroups that the guard looks after: *protected* ones keep their memory, *throttled* ones may not take
+//! more, *frozen* ones wait for their user's answer, *squeezed* ones lose what they do not use.
 //!
 //! A cgroup is told apart from a later one of the same name by the inode of its directory. Names are
 //! only shown.
@@ -15,10 +15,12 @@ pub const MAX_PROTECTED: usize = 8;
 pub const MAX_THROTTLED: usize = 4;
 /// Frozen cgroups at once, at most, with those thawed a moment ago: a user cannot answer for more.
 pub const MAX_FROZEN: usize = 4;
+/// Squeezed cgroups at once, at most. Each is read every few seconds, as a protected one is.
+pub const MAX_SQUEEZED: usize = 8;
 /// Users with a client that can answer, at most. Units of further users are killed without asking.
 pub const MAX_USERS: usize = 4;
 
-/// All cgroups that the guard set limits on, and the users that can be asked.
+/// All cgroups that the guard looks after, and the users that can be asked.
 ///
 /// Takes no memory while there are none.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +40,9 @@ pub struct Groups {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(rename = "people")]
     pub users: Vec<u32>,
+    /// Cgroups whose unused memory is taken, at most [`MAX_SQUEEZED`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub squeezed: Vec<Squeezed>,
 }
 
 impl Groups {
@@ -47,6 +52,7 @@ impl Groups {
             && self.throttled.is_empty()
             && self.frozen.is_empty()
             && self.users.is_empty()
+            && self.squeezed.is_empty()
     }
 
     /// Copies `source`; keeps the storage.
@@ -55,6 +61,7 @@ impl Groups {
         self.throttled.clone_from(&source.throttled);
         self.frozen.clone_from(&source.frozen);
         self.users.clone_from(&source.users);
+        self.squeezed.clone_from(&source.squeezed);
     }
 }
 
@@ -145,6 +152,27 @@ pub struct Frozen {
     pub thawed: Option<Span>,
     /// The answer, if one came.
     pub answer: Option<Answer>,
+}
+
+/// A unit whose unused memory is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Squeezed {
+    /// The inode of its directory.
+    pub id: u64,
+    /// Its name.
+    pub unit: UnitName,
+    /// When it was read. Readings are some seconds apart.
+    pub at: Span,
+    /// All of its memory: `memory.current`.
+    pub used: Bytes,
+    /// Its memory that refaulted since the cgroup was made.
+    pub refaulted: Bytes,
+    /// How long all of its tasks have waited for memory, since it was made: `full` of `memory.pressure`.
+    pub waited: Micros,
+    /// What the guard asked for, since it began: `memory.reclaim`.
+    pub asked: Bytes,
+    /// What it got for that.
+    pub taken: Bytes,
 }
 
 impl Throttled {

@@ -17,6 +17,7 @@ use crate::rates::Rates;
 use crate::refaults::Refaults;
 use crate::sample::{Facts, Sample};
 use crate::sketch::faded;
+use crate::squeeze::Squeezes;
 use crate::sums::{Sizes, objects, unaccounted, unreclaimable};
 use crate::trend::Trend;
 use crate::trial::Trial;
@@ -114,6 +115,9 @@ pub struct History {
     /// What protected cgroups need.
     #[serde(default)]
     pub(crate) needs: Needs,
+    /// What squeezed cgroups have answered.
+    #[serde(default)]
+    pub(crate) squeezes: Squeezes,
 }
 
 /// What the last two samples say together.
@@ -177,6 +181,7 @@ impl History {
             classic: classic_for(config),
             distress: Distress::new(&config.guard),
             needs: Needs::default(),
+            squeezes: Squeezes::new(&config.squeeze),
         }
     }
 
@@ -189,6 +194,7 @@ impl History {
     /// older state may come without these parts, and their defaults know no configuration.
     pub(crate) fn complete_by(&mut self, config: &Config) {
         self.distress.go_on_by(&config.guard);
+        self.squeezes.go_on_by(&config.squeeze);
     }
 
     /// Goes on with another configuration; what was learnt from samples stays.
@@ -198,6 +204,7 @@ impl History {
         self.leak_every = config.leak.every;
         self.classic = classic_for(config);
         self.distress.go_on_by(&config.guard);
+        self.squeezes.go_on_by(&config.squeeze);
     }
 
     /// The last sample taken in.
@@ -236,6 +243,7 @@ impl History {
         self.trends(sample);
         let is_oom_killed = self.latest.oom_kills > 0;
         self.needs.push(&sample.groups.protected);
+        self.squeezes.push(&sample.groups.squeezed, self.page_size);
         self.distress
             .push(sample, self.page_size, is_oom_killed, &self.needs);
         if let Some(classic) = &mut self.classic {

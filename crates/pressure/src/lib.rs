@@ -38,6 +38,7 @@ pub mod sample;
 pub mod scan;
 pub mod section;
 pub mod sketch;
+mod squeeze;
 pub mod status;
 mod sums;
 pub mod trend;

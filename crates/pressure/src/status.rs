@@ -97,6 +97,9 @@ pub struct Tally {
     pub peak_demand: Bytes,
     /// Σ withheld memory × time, in byte-seconds.
     pub gap_seconds: u64,
+    /// Σ memory taken of squeezed units and not read again × time, in byte-seconds.
+    #[serde(default)]
+    pub squeezed_seconds: u64,
     /// Samples that the recording missed.
     pub lost_samples: u64,
     /// CPU time of the daemon itself.

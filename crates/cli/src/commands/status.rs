@@ -353,6 +353,19 @@ fn held_cgroups(page: &mut Page, status: &Status) {
         );
         page.entry("", text);
     }
+    if let Some(away) = status.decision.forecast.squeezed {
+        let summed = Bytes::new(status.tally.squeezed_seconds);
+        let text =
+            format!("{away} taken of squeezed units and not missed, {summed}·s since it started");
+        page.entry("", text);
+    }
+    for one in &groups.squeezed {
+        let text = format!(
+            "{} squeezed, uses {}; {} taken",
+            one.unit, one.used, one.taken
+        );
+        page.entry("", text);
+    }
     for one in &groups.frozen {
         if one.is_frozen() {
             let text = format!("{} frozen until user {} answers", one.unit, one.user);
@@ -441,6 +454,8 @@ mod tests {
     use crate::example;
     use crate::ui::text::Paint;
     use expect_test::expect;
+    use pressure::groups::Squeezed;
+    use units::Micros;
 
     fn shown(guard: Origin, status: Status) -> String {
         let text = text(&Seen { guard, status }, Paint::Plain);
@@ -493,6 +508,35 @@ mod tests {
             last       1 min ago: allocations stalled: 3 in reclaim, 0 in compaction
         "]]
         .assert_eq(&shown(Origin::Running, example::guarding()));
+    }
+
+    #[test]
+    fn squeezed_units_are_told_with_what_is_not_missed() {
+        let mut status = example::guarding();
+        status.decision.forecast.squeezed = Some(Bytes::mib(84));
+        status.tally.squeezed_seconds = 3 << 30;
+        status.sample.groups.squeezed.push(Squeezed {
+            id: 7,
+            unit: "backup.service".parse().unwrap(),
+            at: Span::secs(7260),
+            used: Bytes::mib(70),
+            refaulted: Bytes::mib(6),
+            waited: Micros::new(900),
+            asked: Bytes::mib(90),
+            taken: Bytes::mib(88),
+        });
+        let text = shown(Origin::Running, status);
+        let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            joined.contains(
+                "84 MiB taken of squeezed units and not missed, 3 GiB·s since it started"
+            ),
+            "{text}"
+        );
+        assert!(
+            joined.contains("backup.service squeezed, uses 70 MiB; 88 MiB taken"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::notice_server::NoticeServer;
 use crate::recorder::Recorder;
 use host::{Outcome, Permission};
 use pressure::Decision;
-use pressure::decision::{Action, Notice};
+use pressure::decision::{Action, Notice, Step};
 use pressure::display::{Rates, Readings};
 use pressure::means::{Means, armed};
 use pressure::protect::Act;
@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 const HOUSEKEEPING: Duration = Duration::from_secs(30);
 /// Stalls at most this far apart are one event, logged when it begins: one storm would otherwise fill the log.
 const STALLS_APART: Duration = Duration::from_secs(10);
+/// Time between two reports of squeezing, each by one step that is like those before it: there is one every few seconds.
+const SQUEEZED_EVERY: Duration = Duration::from_secs(600);
 /// Time between two messages of rates, at verbosity 3: at every tick is verbosity 4.
 const RATES_EVERY: Duration = Duration::from_secs(10);
 /// Different warnings and rivals that are logged in a run. More would show that a message holds a changing number.
@@ -82,6 +84,9 @@ impl Guard {
             self.logger.say(Topic::Reason, decision.phase);
         }
         if is_new {
+            if has_squeezed(decision) {
+                self.last_squeezed = Some(Instant::now());
+            }
             self.log(decision, outcome);
             self.remember(decision, outcome);
         }
@@ -121,7 +126,18 @@ impl Guard {
         if has_stalls(decision) && !self.is_in_a_storm() {
             return true;
         }
+        if self.only_squeezes_on(decision) {
+            return false;
+        }
         !decision.steps.is_empty() && !self.repeats_proposal(decision)
+    }
+
+    /// Whether all steps are of squeezing, which was reported lately.
+    fn only_squeezes_on(&self, decision: &Decision) -> bool {
+        let is_recent = self
+            .last_squeezed
+            .is_some_and(|last| last.elapsed() < SQUEEZED_EVERY);
+        is_recent && decision.steps.iter().all(is_squeeze)
     }
 
     /// Whether stalls now belong to an event that has been reported.
@@ -257,6 +273,14 @@ impl Guard {
     }
 }
 
+fn is_squeeze(step: &Step) -> bool {
+    matches!(step.action, Action::Squeeze { .. })
+}
+
+fn has_squeezed(decision: &Decision) -> bool {
+    decision.steps.iter().any(is_squeeze)
+}
+
 fn has_stalls(decision: &Decision) -> bool {
     decision
         .notices
@@ -276,7 +300,7 @@ fn is_reported_alone(notice: &Notice) -> bool {
 fn proposal_prefix(action: &Action) -> &'static str {
     match action {
         Action::Kill { .. } => "would send ",
-        Action::Group(_) | Action::Recall { .. } => "would: ",
+        Action::Group(_) | Action::Recall { .. } | Action::Squeeze { .. } => "would: ",
         _ => "would set ",
     }
 }

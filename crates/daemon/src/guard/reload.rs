@@ -43,6 +43,7 @@ impl Guard {
         self.publish_mode();
         self.obey_mode();
         self.start_protection_if_configured();
+        self.squeeze_if_configured();
         self.start_hooks_if_configured();
         self.open_notice_server_if_guarding();
         self.logger.say(Topic::Action, "configuration read again");

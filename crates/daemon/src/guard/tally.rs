@@ -6,6 +6,7 @@ use host::{Applied, Outcome};
 use pressure::decision::{Action, Notice};
 use pressure::scan::Signal;
 use pressure::{Decision, Sample, rates};
+use std::time::Duration;
 use units::{Bytes, Micros, Span};
 
 /// Counters of the sample before, to count what was added since.
@@ -78,7 +79,9 @@ impl Guard {
         let tally = &mut self.tally;
         let elapsed = now.at.get().saturating_sub(before.at.get());
         let withheld = decision.forecast.withheld.unwrap_or_default();
-        tally.gap_seconds += (withheld.get() as f64 * elapsed.as_secs_f64()) as u64;
+        tally.gap_seconds += byte_seconds(withheld, elapsed);
+        let squeezed = decision.forecast.squeezed.unwrap_or_default();
+        tally.squeezed_seconds += byte_seconds(squeezed, elapsed);
         if let (Some(old), Some(new)) = (before.stalled, now.stalled) {
             let gained = new.get().saturating_sub(old.get());
             tally.stalled = Micros::new(tally.stalled.get() + gained);
@@ -112,4 +115,8 @@ impl Guard {
             self.tally.own_memory = memory;
         }
     }
+}
+
+fn byte_seconds(amount: Bytes, time: Duration) -> u64 {
+    (amount.get() as f64 * time.as_secs_f64()) as u64
 }

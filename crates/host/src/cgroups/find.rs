@@ -1,11 +1,10 @@
-//! Where the protected cgroups are: by the names of the system's services, the desktop's slice, or a path.
+//! Where the protected and the squeezed cgroups are: by the names of the system's services, the desktop's slice, or a path.
 //!
 //! Only root names what is in `/system.slice`, so a name is looked for there and nowhere else: a user's unit that calls
 //! itself `ssh.service` is no protected cgroup. What a user runs is a protected cgroup only by its path, which a person has asked for.
 
 use super::directory::Directory;
 use crate::parse::mounts::{mounts, own_cgroup};
-use pressure::groups::MAX_PROTECTED;
 use pressure::place::place;
 use pressure::scan::Place;
 use std::ffi::OsStr;
@@ -13,15 +12,15 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The slice that holds a desktop itself, and nothing that a person starts in it.
-const DESKTOP: &str = "session.slice";
+/// Slices that each user has: of a desktop itself, with nothing that a person starts in it, and of what runs in the background.
+const OF_USERS: [&str; 2] = ["session.slice", "background.slice"];
 
 /// What is looked for.
 #[derive(Debug, Default)]
 pub(super) struct Search {
     names: Vec<String>,
     paths: Vec<String>,
-    desktop: bool,
+    slices: Vec<String>,
 }
 
 impl Search {
@@ -31,34 +30,29 @@ impl Search {
             .iter()
             .cloned()
             .partition(|unit| unit.starts_with('/'));
-        let (desktop, names): (Vec<_>, Vec<_>) =
-            names.into_iter().partition(|unit| unit == DESKTOP);
+        let (slices, names): (Vec<_>, Vec<_>) = names
+            .into_iter()
+            .partition(|unit| OF_USERS.contains(&unit.as_str()));
         Self {
             names,
             paths,
-            desktop: !desktop.is_empty(),
+            slices,
         }
     }
 
-    /// Those that are there, at most [`MAX_PROTECTED`]: what a person asked for, then services, then desktops.
-    pub(super) fn run(&self, root: &Path) -> Vec<Directory> {
+    /// Those that are there, at most `most`: what a person asked for, then services, then slices of users.
+    pub(super) fn run(&self, root: &Path, most: usize) -> Vec<Directory> {
         let asked = self.paths.iter().filter_map(|path| asked(root, path));
         let services = || self.services(root);
-        let desktops = || {
-            if self.desktop {
-                desktops(root)
-            } else {
-                Vec::new()
-            }
-        };
-        let mut found: Vec<Directory> = asked.chain(services()).chain(desktops()).collect();
+        let slices = self.slices.iter().flat_map(|slice| of_users(root, slice));
+        let mut found: Vec<Directory> = asked.chain(services()).chain(slices).collect();
         let mut seen = Vec::new();
         found.retain(|directory| {
             let fresh = !seen.contains(&directory.inode);
             seen.push(directory.inode);
             fresh
         });
-        found.truncate(MAX_PROTECTED);
+        found.truncate(most);
         found
     }
 
@@ -87,8 +81,8 @@ fn asked(root: &Path, path: &str) -> Option<Directory> {
         .flatten()
 }
 
-/// The desktop of each logged-in user.
-fn desktops(root: &Path) -> Vec<Directory> {
+/// This slice of each logged-in user.
+fn of_users(root: &Path, slice: &str) -> Vec<Directory> {
     let begins = |path: &[u8], name: &[u8]| base(path).starts_with(name);
     let users = children(root, b"/user.slice")
         .into_iter()
@@ -97,7 +91,7 @@ fn desktops(root: &Path) -> Vec<Directory> {
         .flat_map(|user| children(root, &user))
         .filter(|path| begins(path, b"user@"));
     managers
-        .filter_map(|manager| Directory::of(root, &[&manager[..], b"/session.slice"].concat()))
+        .filter_map(|manager| Directory::of(root, &[&manager[..], b"/", slice.as_bytes()].concat()))
         .collect()
 }
 

@@ -1,4 +1,5 @@
 mod freezing;
+mod squeezing;
 
 use super::*;
 use crate::undo::{Places, boot_id, restore};

@@ -203,6 +203,7 @@ impl Config {
         }
         for (name, share) in [
             ("guard.stall-limit", self.guard.stall_limit),
+            ("squeeze.budget", self.squeeze.budget),
             ("gap.dead-band", self.gap.dead_band),
             ("caches.negative-cap", self.caches.negative_cap),
         ] {
@@ -239,6 +240,19 @@ impl Config {
             return Err(format!(
                 "protect.units: {unit:?} may hold anything, and so what makes memory run out"
             ));
+        }
+        for unit in &self.squeeze.units {
+            let is_named = unit == "background.slice" || is_protected(unit);
+            if !is_named || unit == "session.slice" {
+                return Err(format!(
+                    "squeeze.units: {unit:?} is no service, no background.slice and no path of a control group"
+                ));
+            }
+            if self.protect.units.contains(unit) {
+                return Err(format!(
+                    "squeeze.units and protect.units both name {unit:?}: what is kept for it cannot be taken from it"
+                ));
+            }
         }
         let programs = self
             .protect

@@ -29,6 +29,24 @@ pub enum Notice {
         /// What it is.
         now: u64,
     },
+    /// A unit is squeezed no more for a while: what it has, it uses. What was taken lately is over some
+    /// seconds.
+    SqueezeRests {
+        /// Which.
+        unit: UnitName,
+        /// Taken of it in all and not read again.
+        away: Bytes,
+        /// Taken lately.
+        taken: Bytes,
+        /// Read again meanwhile.
+        back: Bytes,
+        /// Share of that time in which all of its tasks waited.
+        waited: Percent,
+        /// Nothing was left to take.
+        is_empty: bool,
+        /// For how long.
+        rest: Span,
+    },
     /// Allocations stalled since the last sample.
     Stalled {
         /// In direct reclaim.

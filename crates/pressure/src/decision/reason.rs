@@ -144,6 +144,19 @@ pub enum Reason {
         /// Of these, used.
         used: u64,
     },
+    /// A unit does not use all of its memory. What was taken lately is over some seconds.
+    Unused {
+        /// What it has.
+        used: Bytes,
+        /// What was taken lately.
+        taken: Bytes,
+        /// What it read again meanwhile.
+        back: Bytes,
+        /// Share of that time in which all of its tasks waited.
+        waited: Percent,
+        /// The most that this may be.
+        budget: Percent,
+    },
     /// All tasks wait for memory that refaults.
     Lags {
         /// Share of the last 10 s in which all tasks waited.

@@ -174,6 +174,13 @@ fn reasons() -> Vec<Reason> {
             demand: Rate::new(65 << 20),
             burst: Bytes::mib(3),
         },
+        Reason::Unused {
+            used: Bytes::mib(120),
+            taken: Bytes::mib(6),
+            back: Bytes::kib(40),
+            waited: Percent::hundredths(2),
+            budget: Percent::new(1),
+        },
     ];
     let number = |reason: &Reason| match reason {
         Reason::Demand { .. } => 0,
@@ -215,12 +222,25 @@ fn reasons() -> Vec<Reason> {
         Reason::Contributes { .. } => 36,
         Reason::Again { .. } => 37,
         Reason::ReadAgain { .. } => 38,
+        Reason::Unused { .. } => 39,
     };
     assert!(
-        all.iter().map(number).eq(0..39),
+        all.iter().map(number).eq(0..40),
         "one reason is missing or stands twice"
     );
     all
+}
+
+fn squeeze_rests(is_empty: bool) -> Notice {
+    Notice::SqueezeRests {
+        unit: UnitName::from("backup.service").unwrap(),
+        away: Bytes::mib(84),
+        taken: Bytes::mib(6),
+        back: Bytes::mib(2),
+        waited: Percent::hundredths(40),
+        is_empty,
+        rest: Span::secs(120),
+    }
 }
 
 /// Every notice, each event of the first included.
@@ -318,6 +338,7 @@ fn notices() -> Vec<Notice> {
                 identity: HOG,
                 verdict: Arbitration::After(Rule::Throttles),
             },
+            squeeze_rests(false),
         ])
         .collect();
     let number = |notice: &Notice| match notice {
@@ -341,9 +362,10 @@ fn notices() -> Vec<Notice> {
         Notice::KernelFills { .. } => 17,
         Notice::Thrashing { .. } => 18,
         Notice::Proposed { .. } => 19,
+        Notice::SqueezeRests { .. } => 20,
     };
     assert!(
-        all.iter().skip(3).map(number).eq(0..20),
+        all.iter().skip(3).map(number).eq(0..21),
         "one notice is missing or stands twice"
     );
     all
@@ -416,6 +438,7 @@ fn every_reason_is_a_sentence_with_its_numbers() {
         all tasks of session.slice stalled 55 % of the last seconds, for 20 s now, and it contributes most: it holds 900 MiB
         24 like it were started again within 9 s of the end of all of them, and grow by 80 MiB/s together; sh (4711) starts them; headroom is 30 MiB
         60 MiB/s of 65 MiB/s is for pages that had been evicted, and processes burst by no more than 3 MiB
+        it has 120 MiB: of 6 MiB taken lately 40 KiB refaulted, and it waited 0.02 % of the time, of at most 1 %
     "#]]
     .assert_eq(&lines(reasons()));
 }
@@ -446,6 +469,7 @@ fn every_notice_is_a_sentence_with_its_numbers() {
         the kernel's own memory (slab, stacks) is 4.3 GiB and grows by 200 MiB/s: no kill frees it; slabtop(1) names what holds it
         the machine thrashes: all tasks of session.slice stalled 55 % of the last seconds, for 12 s now, and headroom in RAM is 120 MiB; hog contributes most
         rule runaway proposes SIGTERM to hog (4711): not now, rule throttles comes first
+        nothing more is taken of backup.service for 2 min: of 6 MiB taken lately 2 MiB refaulted, and it waited 0.4 % of the time; 84 MiB of it are not missed
     "#]]
     .assert_eq(&lines(notices()));
 }
@@ -474,6 +498,11 @@ fn an_action_names_what_it_writes() {
             node: 1,
             amount: Bytes::mib(32),
         },
+        Action::Squeeze {
+            id: 9,
+            unit: UnitName::from("backup.service").unwrap(),
+            amount: Bytes::mib(4),
+        },
         end(Signal::Term, Extent::Process, ""),
         end(Signal::Kill, Extent::Process, "session-2.scope"),
         end(Signal::Kill, Extent::Unit, "app-hog.scope"),
@@ -486,6 +515,7 @@ fn an_action_names_what_it_writes() {
         compact node 0
         read back 16 MiB of ssh.service from swap
         reclaim 32 MiB from node 1
+        take 4 MiB that backup.service does not use: memory.reclaim
         SIGTERM to hog (4711), which holds 700 MiB
         SIGKILL to hog (4711) of session-2.scope, which holds 700 MiB
         SIGKILL to all of app-hog.scope, with hog (4711), which holds 700 MiB
@@ -493,6 +523,13 @@ fn an_action_names_what_it_writes() {
         SIGKILL to every process like hog (4711), and to what starts them, which holds 700 MiB
     "#]]
     .assert_eq(&lines(actions));
+}
+
+#[test]
+fn a_unit_of_which_nothing_is_left_is_said_to_be_so() {
+    expect![[r#"
+        nothing more is taken of backup.service for 2 min: nothing is left to take; 84 MiB of it are not missed
+    "#]].assert_eq(&lines([squeeze_rests(true)]));
 }
 
 #[test]

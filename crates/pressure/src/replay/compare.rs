@@ -519,7 +519,8 @@ impl Decider {
                 | Action::Kill { .. }
                 | Action::Protect(_)
                 | Action::Group(_)
-                | Action::Recall { .. } => {}
+                | Action::Recall { .. }
+                | Action::Squeeze { .. } => {}
             }
         }
         self.sample.knobs = self.knobs;

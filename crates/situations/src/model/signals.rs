@@ -46,7 +46,8 @@ impl Model {
                 Action::Compact { .. }
                 | Action::Reclaim { .. }
                 | Action::Protect(_)
-                | Action::Recall { .. } => {}
+                | Action::Recall { .. }
+                | Action::Squeeze { .. } => {}
             }
         }
         done

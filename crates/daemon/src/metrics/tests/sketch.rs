@@ -113,6 +113,7 @@ fn forecast() -> Forecast {
             stalled: Some(Percent::new(12)),
             ..Outlook::default()
         }),
+        squeezed: Some(Bytes::mib(84)),
     }
 }
 
@@ -137,6 +138,7 @@ fn tally() -> Tally {
         missed: 0,
         peak_demand: Bytes::mib(300),
         gap_seconds: 1 << 40,
+        squeezed_seconds: 1 << 39,
         lost_samples: 0,
         own_cpu: Micros::new(123_456),
         own_memory: Bytes::kib(2900),

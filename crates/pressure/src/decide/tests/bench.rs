@@ -129,7 +129,8 @@ impl Bench {
                 | Action::Kill { .. }
                 | Action::Protect(_)
                 | Action::Group(_)
-                | Action::Recall { .. } => {}
+                | Action::Recall { .. }
+                | Action::Squeeze { .. } => {}
             }
         }
         self.watermarks();
