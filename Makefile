@@ -6,7 +6,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CARGO_TERM_COLOR ?= auto
 ARGS ?=
 
-.PHONY: help compiled tried python wheels documented notice report fleet kubernetes packages supply-chain advisories cluster alerts release dist links site cargo-install lab smoke vm kernel kernel-check kernel-boot kernel-newest results decisions run test setup setup-test setup-kernel guard build install uninstall format lint clippy density commits licences urls tables shell-lint unit-test doc msrv live unit deb-test pages deb lab-deb bench fuzz fuzz-quick sanitize soak clean
+.PHONY: help compiled tried python wheels documented notice report fleet kubernetes packages supply-chain advisories cluster alerts release dist links site cargo-install lab smoke vm kernel kernel-check kernel-boot kernel-newest kernel-deb kernel-deb-test results decisions run test setup setup-test setup-kernel setup-kernel-deb guard build install uninstall format lint clippy density commits licences urls tables shell-lint unit-test doc msrv live unit deb-test pages deb lab-deb bench fuzz fuzz-quick sanitize soak clean
 
 ## list the targets
 help:
@@ -39,6 +39,10 @@ setup-test:
 ## install what a kernel build needs
 setup-kernel:
 	@packaging/bootstrap kernel
+
+## install what a kernel's packages need
+setup-kernel-deb:
+	@packaging/bootstrap kernel-deb
 
 # What a guarded machine needs, and no more: a minute or two of compiling.
 ## build warmset, warmsetd and warmset-hold
@@ -175,13 +179,22 @@ kernel: setup-kernel lab
 kernel-check: lab
 	python3 packaging/tests/kernel.py $(TARGET)/release
 
-## build 6.12 with our patches and run its tests in machines: most of an hour
+## build each kernel with our patches and run its tests in machines: most of an hour for each
 kernel-boot: lab
 	python3 packaging/tests/kernel.py $(TARGET)/release boot
 
 ## say whether each kernel series applies to the newest source that Debian has
 kernel-newest: setup-kernel lab
 	python3 packaging/tests/kernel.py $(TARGET)/release newest
+
+# The configuration is that of the kernel that runs, unless CONFIG names another one.
+## build Debian packages of a kernel with our series; SERIES=6.12 CONFIG=FILE
+kernel-deb: setup-kernel-deb lab
+	packaging/kernel/deb $(TARGET)/release $(or $(SERIES),6.12) $(or $(CONFIG),/boot/config-$(shell uname -r)) $(or $(OUT),$(TARGET)/kernel-deb)
+
+## install the packages that `make kernel-deb CONFIG=lab` built in a machine with systemd, and boot it
+kernel-deb-test: lab deb
+	packaging/tests/machines.sh kernel_package
 
 ## measure the tables of docs/results again; takes hours
 results: lab

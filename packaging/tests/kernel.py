@@ -8,8 +8,8 @@ A check is one of:
                       compile for arm64 and 32-bit ARM, and with each optional feature off.
     6.12-messages …   checkpatch --strict has nothing against the patches and their messages; neither they nor the series
                       are too long for a reviewer; and the tests in them are those of kernel/selftests.
-    boot              Only if named, because it takes most of an hour: 6.12 is built whole, and its tests run in machines of
-                      one node, two nodes, and two unequal nodes.
+    6.12-boot …       Only if `boot` is named, because it takes most of an hour: the kernel is built whole, and its tests run in
+                      machines of one node, two nodes, and two unequal nodes.
     newest            Only if named: each series applies to the newest source that its suite has. Nothing is written.
 
 A check that passed is written to kernel/CHECKED with a sum over its input, and is not repeated while the sum is the same.
@@ -27,9 +27,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 CHECKED = ROOT / "kernel/CHECKED"
 SERIES = ["6.12", "7.3"]
-BOOT = "boot"
+BOOT = "-boot"
 NEWEST = "newest"
-BOOTED = "6.12"
 MESSAGES = "-messages"
 HEAD = "# Written by `make kernel-check`: each check, the sum of its input, and its result."
 # Part of every sum: raise it when a check below changes, so that all of them run again.
@@ -284,8 +283,8 @@ def newest(lab: Path) -> None:
 
 def check(name: str, lab: Path) -> list[str]:
     """Runs one check; its results."""
-    if name == BOOT:
-        return boot(lab, BOOTED)
+    if name.endswith(BOOT):
+        return boot(lab, name.removesuffix(BOOT))
     with tempfile.TemporaryDirectory(prefix="warmset-kernel-") as work:
         tree = Tree(name.removesuffix(MESSAGES), lab, Path(work))
         return tree.style() if name.endswith(MESSAGES) else tree.check()
@@ -295,7 +294,7 @@ def sums_now() -> dict[str, str]:
     """The sum of each check's input as it is now."""
     sums = {series: checked_sum(diffs(series)) for series in SERIES}
     sums |= {series + MESSAGES: checked_sum(messages(series) | selftests()) for series in SERIES}
-    sums[BOOT] = checked_sum(diffs(BOOTED) | selftests())
+    sums |= {series + BOOT: checked_sum(diffs(series) | selftests()) for series in SERIES}
     return sums
 
 
@@ -320,7 +319,10 @@ def main() -> None:
     results = results_before()
     changed = [name for name in sums if results.get(name, [""])[0] != sums[name]]
     named = sys.argv[2:]
-    todo = [name for name in changed if name in named or (not named and name != BOOT)]
+    boots = [name for name in changed if name.endswith(BOOT)]
+    todo = [name for name in changed if name in named or (not named and name not in boots)]
+    if named == ["boot"]:
+        todo = boots
     if todo:
         subprocess.run([ROOT / "packaging/bootstrap", "kernel"], check=True)
     for name in todo:
@@ -331,8 +333,9 @@ def main() -> None:
     for name in sums:
         for line in results.get(name, [])[1:]:
             print(f"kernel: {name}: {line}")
-    if BOOT in changed and BOOT not in todo:
-        print(f"kernel: {BOOT}: not run since its input changed; `make kernel-boot` runs it")
+    for name in boots:
+        if name not in todo:
+            print(f"kernel: {name}: not run since its input changed; `make kernel-boot` runs it")
 
 
 if __name__ == "__main__":

@@ -184,17 +184,33 @@ pub fn root(store: &Store, programs: &Programs, parts: &BTreeSet<Part>) -> Resul
 
 /// A small Debian with systemd and our package installed, for the tests of unit and package. Needs root.
 pub fn debian(store: &Store, guest: &Path, deb: &Path) -> Result<PathBuf> {
-    installed(store, guest, deb, &small_debian(store, &[])?)
+    installed(store, guest, deb, &[], &small_debian(store, &[])?)
 }
+
+/// The same with these packages of a kernel with our series, whose floors are turned on at boot. Needs root.
+pub fn debian_with_kernel(
+    store: &Store,
+    guest: &Path,
+    deb: &Path,
+    kernel: &[PathBuf],
+) -> Result<PathBuf> {
+    installed(store, guest, deb, kernel, &small_debian(store, &[])?)
+}
+
+/// What turns the floors on, where systemd looks for it.
+const FLOORS: (&str, &str) = (
+    "etc/sysctl.d/60-workingset-protection.conf",
+    include_str!("../../../packaging/kernel/60-workingset-protection.conf"),
+);
 
 /// The same with the guards that Debian has, which are started at boot as their packages say. Needs root.
 pub fn debian_beside_guards(store: &Store, guest: &Path, deb: &Path) -> Result<PathBuf> {
-    installed(store, guest, deb, &guarded_debian(store)?)
+    installed(store, guest, deb, &[], &guarded_debian(store)?)
 }
 
 /// The same with what makes containers: systemd-nspawn, LXC, managers and subordinate IDs of users, FUSE. Needs root.
 pub fn debian_with_containers(store: &Store, guest: &Path, deb: &Path) -> Result<PathBuf> {
-    installed(store, guest, deb, &small_debian(store, CONTAINERS)?)
+    installed(store, guest, deb, &[], &small_debian(store, CONTAINERS)?)
 }
 
 /// What makes containers, with or without root.
@@ -208,16 +224,26 @@ const CONTAINERS: &[&str] = &[
     "fuse3",
 ];
 
-/// A Debian with our package installed in it.
-fn installed(store: &Store, guest: &Path, deb: &Path, base: &Path) -> Result<PathBuf> {
-    let guest_sum = store::sum(guest)?;
-    let deb_sum = store::sum(deb)?;
-    let parts = [
-        guest_sum.as_slice(),
-        deb_sum.as_slice(),
-        base.as_os_str().as_encoded_bytes(),
+/// A Debian with our package installed in it, and with packages of a kernel.
+fn installed(
+    store: &Store,
+    guest: &Path,
+    deb: &Path,
+    kernel: &[PathBuf],
+    base: &Path,
+) -> Result<PathBuf> {
+    let mut parts = vec![
+        base.as_os_str().as_encoded_bytes().to_vec(),
+        store::sum(guest)?.to_vec(),
+        store::sum(deb)?.to_vec(),
     ];
-    let key = store::key(parts);
+    if !kernel.is_empty() {
+        parts.push(FLOORS.1.as_bytes().to_vec());
+    }
+    for package in kernel {
+        parts.push(store::sum(package)?.to_vec());
+    }
+    let key = store::key(parts.iter().map(Vec::as_slice));
     let image = disk::made_of(store, "services", &key, FREE, |tree| {
         plant_debian(base, guest, tree)?;
         fs::copy(deb, tree.join("lab/warmset.deb"))?;
@@ -225,6 +251,18 @@ fn installed(store: &Store, guest: &Path, deb: &Path, base: &Path) -> Result<Pat
         install
             .arg(tree)
             .args(["dpkg", "--install", "/lab/warmset.deb"]);
+        if !kernel.is_empty() {
+            fs::create_dir_all(tree.join("etc/sysctl.d"))?;
+            fs::write(tree.join(FLOORS.0), FLOORS.1)?;
+        }
+        for package in kernel {
+            let inside = Path::new("/lab").join(package.file_name().unwrap_or_default());
+            fs::copy(
+                package,
+                tree.join(inside.strip_prefix("/").unwrap_or(&inside)),
+            )?;
+            install.arg(inside);
+        }
         tool::run(&mut install, "coreutils")?;
         Ok(())
     })?;

@@ -111,6 +111,7 @@ mod tests {
             "docs/guide/top.md",
             "docs/guide/researcher.md",
             "docs/guide/kernel.md",
+            "docs/guide/own-kernel.md",
             "docs/guide/packager.md",
             "docs/fleet.md",
             "docs/reference/formats.md",
