@@ -19,6 +19,7 @@ typedef uint32_t qemu_plugin_meminfo_t;
 
 struct qemu_plugin_tb;
 struct qemu_plugin_insn;
+struct qemu_plugin_hwaddr;
 
 typedef struct qemu_info_t {
    const char* target_name;
@@ -43,6 +44,8 @@ typedef void (*call_cb)(qemu_plugin_id_t plugin, unsigned thread, int64_t number
                         uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
 typedef void (*return_cb)(qemu_plugin_id_t plugin, unsigned thread, int64_t number, int64_t result);
 
+// Takes all callbacks back, discards all blocks, and calls when no CPU runs. Called by a CPU.
+void qemu_plugin_reset(qemu_plugin_id_t plugin, simple_cb call);
 void qemu_plugin_register_vcpu_init_cb(qemu_plugin_id_t plugin, thread_cb call);
 void qemu_plugin_register_vcpu_exit_cb(qemu_plugin_id_t plugin, thread_cb call);
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t plugin, translate_cb call);
@@ -52,6 +55,8 @@ void qemu_plugin_register_vcpu_syscall_cb(qemu_plugin_id_t plugin, call_cb call)
 void qemu_plugin_register_vcpu_syscall_ret_cb(qemu_plugin_id_t plugin, return_cb call);
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb* block, block_cb call,
                                           enum qemu_plugin_cb_flags registers, void* data);
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn* instruction, block_cb call,
+                                            enum qemu_plugin_cb_flags registers, void* data);
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn* instruction, access_cb call,
                                       enum qemu_plugin_cb_flags registers, enum qemu_plugin_mem_rw which, void* data);
 
@@ -59,8 +64,14 @@ size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb* block);
 struct qemu_plugin_insn* qemu_plugin_tb_get_insn(const struct qemu_plugin_tb* block, size_t number);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn* instruction);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn* instruction);
+// Where QEMU has it; NULL if that is not known.
+void* qemu_plugin_insn_haddr(const struct qemu_plugin_insn* instruction);
 unsigned qemu_plugin_mem_size_shift(qemu_plugin_meminfo_t info);
 bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info);
+// Of an access that was just made by this CPU.
+struct qemu_plugin_hwaddr* qemu_plugin_get_hwaddr(qemu_plugin_meminfo_t info, uint64_t address);
+bool qemu_plugin_hwaddr_is_io(const struct qemu_plugin_hwaddr* where);
+uint64_t qemu_plugin_hwaddr_phys_addr(const struct qemu_plugin_hwaddr* where);
 const char* qemu_plugin_path_to_binary(void);
 void qemu_plugin_outs(const char* text);
 
