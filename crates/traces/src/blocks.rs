@@ -1,6 +1,6 @@
-//! Decodes what Warmset's tool for Valgrind (`valgrind/uses.c`) and its plugin for QEMU
-//! (`qemu/uses.c`) write while programs run: several processes, their threads, and the programs
-//! that they start.
+//! Decodes what Warmset's tool for Valgrind (`valgrind/uses.c`) and its plugin for QEMU (`qemu/`)
+//! write: of programs, several processes, their threads, and the programs that they start; of a
+//! machine, its CPUs.
 //!
 //! The tool writes each superblock of a program once, with its fetches and accesses, and then the
 //! superblock's number each time it runs. Which page an access is to is written only if it is
@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use workingset::{Clock, Op};
 
 /// What a piece begins with.
-const MAGIC: u32 = 0x5345_5355;
+pub(crate) const MAGIC: u32 = 0x5345_5355;
 /// Bytes of a piece's head: magic, length, id of two words, number, process.
 const HEAD: usize = 24;
 /// Bytes of a piece, the head included: the kernel's `PIPE_BUF`.
@@ -62,6 +62,8 @@ pub struct Decoder {
     /// By the id that the tool gave.
     processes: HashMap<u64, Process>,
     spaces: u64,
+    /// The first program's name.
+    first: String,
     tasks: Vec<String>,
     now: u64,
     references: u64,
@@ -89,6 +91,7 @@ impl Decoder {
             rest: Vec::new(),
             processes: HashMap::new(),
             spaces: 0,
+            first: String::new(),
             tasks: Vec::new(),
             now: 0,
             references: 0,
@@ -238,6 +241,9 @@ impl Decoder {
         }
         let is_fork = long(*low, *high) != 0;
         process.program = if is_fork { String::new() } else { text(name) };
+        if self.spaces == 0 {
+            self.first.clone_from(&process.program);
+        }
         if self.spaces > u64::from(u16::MAX) {
             return Err(workingset::Error::TooMany("65,536 processes").into());
         }
@@ -414,6 +420,16 @@ impl Decoder {
             .collect();
         names.sort();
         names
+    }
+
+    /// The name of the first program, or of the machine.
+    pub fn program(&self) -> &str {
+        &self.first
+    }
+
+    /// Returns true if what has come ends within a piece.
+    pub fn has_half_a_piece(&self) -> bool {
+        !self.rest.is_empty()
     }
 
     /// References so far.

@@ -8,6 +8,7 @@ use crate::input::Input;
 use crate::lcs::Lcs;
 use crate::mooncake::Mooncake;
 use crate::oracle::OracleGeneral;
+use crate::pieces::Pieces;
 use crate::presets::Preset;
 use crate::roles::Roles;
 use crate::rows::CsvRows;
@@ -85,6 +86,8 @@ pub enum Format {
     BlkParse,
     /// Requests that fio replays.
     Fio,
+    /// What our own tools for Valgrind and QEMU write.
+    Uses,
 }
 
 /// What comes before the columns that a user names, where a format is asked for.
@@ -263,6 +266,11 @@ pub const FORMATS: &[(Format, &str, &str)] = &[
         "blktrace: requests as they are queued, each page of them",
     ),
     (Format::Fio, "fio", "fio's write_iolog, versions 2 and 3"),
+    (
+        Format::Uses,
+        "uses",
+        "what our plugin for QEMU writes of a machine: fetches, loads, stores",
+    ),
 ];
 
 /// What people call formats that have a name here already.
@@ -404,6 +412,7 @@ fn as_it_stands<'a>(
         Format::PerfMem => lines(input, "perf-mem", perf_mem::parse),
         Format::BlkParse => lines(input, "blkparse", block_requests::blkparse),
         Format::Fio => lines(input, "fio", block_requests::fio),
+        Format::Uses => Box::new(Pieces::new(input, reading)),
     })
 }
 

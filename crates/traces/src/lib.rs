@@ -37,6 +37,7 @@ mod page_range;
 mod parquet_file;
 mod part;
 mod perf_mem;
+mod pieces;
 mod presets;
 mod process;
 mod read_note;

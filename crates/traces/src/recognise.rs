@@ -7,7 +7,7 @@ use crate::numbers::{either, quoted, words};
 use crate::presets::Preset;
 use crate::{
     Format, accesses, bare, block_requests, champsim, drmemtrace, headers, lcs, mooncake, numpy,
-    oracle, perf_mem, vscsi,
+    oracle, perf_mem, pieces, vscsi,
 };
 
 /// Lines of a text that must agree. More cost time at each start; fewer let a mixed file pass.
@@ -41,6 +41,9 @@ pub(crate) fn recognise(head: &[u8], whole: bool) -> Result<Format, String> {
     }
     if head.starts_with(numpy::MAGIC) {
         return Ok(Format::Npy);
+    }
+    if pieces::is_one(head) {
+        return Ok(Format::Uses);
     }
     if head.starts_with(&lcs::MAGIC) {
         return Ok(Format::Lcs);

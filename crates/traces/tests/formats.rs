@@ -322,6 +322,68 @@ fn words(numbers: impl IntoIterator<Item = u32>) -> Vec<u8> {
     numbers.into_iter().flat_map(u32::to_le_bytes).collect()
 }
 
+/// What the plugin for QEMU writes of a machine in which a block runs twice: two fetches and a load of another page.
+fn recorded_machine() -> Vec<u8> {
+    const KIND: u32 = 28;
+    let name = u32::from_le_bytes(*b"vm\0\0");
+    let start = [7 << KIND | 4, 1, 0, 0, name];
+    let describes = [
+        5 << KIND | 6,
+        0,
+        4,
+        0x1000,
+        0,
+        1 << 30 | 3,
+        2 << 30 | 1 << 16 | 8,
+    ];
+    let runs = [0, 1 << KIND | 2, 0x5000, 0];
+    let ends = [0, 8 << KIND];
+    let body = words([&start[..], &[3 << KIND], &describes, &runs, &ends].concat());
+    let head = words([
+        u32::from_le_bytes(*b"USES"),
+        body.len() as u32,
+        7,
+        0,
+        0,
+        700,
+    ]);
+    [head, body].concat()
+}
+
+#[test]
+fn a_recorded_machine_is_read() {
+    let bytes = recorded_machine();
+    let mut source = open(&bytes[..], "-", None, Reading::default()).unwrap();
+    let mut batch = Batch::default();
+    source.fill(&mut batch).unwrap();
+    assert_eq!(batch.page, [1, 1, 5, 1, 1, 5]);
+    assert_eq!(batch.time, [1, 2, 2, 3, 4, 4]);
+    assert_eq!(batch.op[1..3], [Op::FETCH, Op::LOAD]);
+    assert!(!source.fill(&mut batch).unwrap());
+    let about = source.about();
+    assert_eq!(about.program, "vm");
+    assert_eq!(about.clock, Clock::Instructions);
+    assert!(about.parameters.is_empty(), "{:?}", about.parameters);
+}
+
+#[test]
+fn a_recorded_machine_that_is_cut_is_an_error_or_says_so() {
+    let mut bytes = recorded_machine();
+    let short = &bytes[..bytes.len() - 2];
+    let said = references(short, "-", None).unwrap_err().to_string();
+    assert!(said.contains("within a piece"), "{said}");
+    // A machine that was ended writes no end.
+    bytes.truncate(bytes.len() - 4);
+    let length = bytes.len() as u32 - 24;
+    bytes[4..8].copy_from_slice(&length.to_le_bytes());
+    let mut source = open(&bytes[..], "-", None, Reading::default()).unwrap();
+    let mut batch = Batch::default();
+    source.fill(&mut batch).unwrap();
+    assert_eq!(batch.len(), 6);
+    let parameters = source.about().parameters;
+    assert_eq!(parameters[0].0, "cut", "{parameters:?}");
+}
+
 #[test]
 fn what_is_no_trace_is_refused_and_says_what_it_looks_like() {
     let floats = (1..5000_u16).flat_map(|n| (f32::from(n) / 7.0).to_le_bytes());
