@@ -161,12 +161,12 @@ unit: build
 	packaging/tests/unit.sh $(TARGET)/release
 
 ## boot Debian's 6.12 twice for a load of 30 s, without and with the guard
-smoke: lab
-	packaging/tests/machines.sh smoke
+smoke: build lab
+	packaging/tests/machines.sh smoke trace
 
 ## run all tests in virtual machines: every kernel, faults, protection, the package under systemd
-vm: lab deb
-	packaging/tests/machines.sh smoke failures service service_life actors_acts soak:disturb take_over protect size decisions
+vm: build lab deb
+	packaging/tests/machines.sh smoke trace failures service service_life actors_acts soak:disturb take_over protect size decisions
 
 ## build a kernel with our series and run its tests; half an hour of one CPU for each SERIES
 kernel: setup-kernel lab

@@ -54,6 +54,7 @@ ELSEWHERE = {
     "reboot": "crates/vmlab/tests/kernel_package.rs boots the kernel",
     "cargo install": "packaging/tests/install.sh",
     "warmset-lab run": "takes hours; packaging/tests/machines.sh runs a small one",
+    "warmset-lab trace": "packaging/tests/machines.sh trace",
     "warmset-lab decisions": "takes hours; bench/decisions.sh runs all of it",
     "warmset-lab kernels build": "make kernel",
     "warmset-lab selftest": "make kernel",

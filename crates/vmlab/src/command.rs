@@ -9,6 +9,7 @@ mod run;
 mod selftest;
 mod shell;
 mod test;
+mod trace;
 
 use crate::store::Store;
 use crate::vm::{Silence, Vm};
@@ -43,6 +44,7 @@ enum Command {
     Selftest(selftest::Selftest),
     Test(test::Test),
     Sh(shell::Shell),
+    Trace(trace::Trace),
 }
 
 /// The definition of the command line, from which the manual page and the completions are made, too.
@@ -73,6 +75,7 @@ impl Options {
             Command::Decisions(decisions) => return decisions.run(&store()?),
             Command::Test(test) => return test.run(&store()?),
             Command::Sh(shell) => return shell.run(&store()?),
+            Command::Trace(trace) => return trace.run(&store()?),
             Command::Demo(demo) => return demo.run(&store()?),
             Command::Prove(prove) => return prove.run(&store()?),
             Command::Compare(compare) => compare.run()?,

@@ -20,6 +20,9 @@ pub struct Plan {
     pub live: bool,
     /// Whether the guest counts where its kernel is at the ticks of its clock.
     pub profile: bool,
+    /// Whether the load is between the marks of a recording.
+    #[serde(default)]
+    pub recorded: bool,
     /// How long, how large.
     pub size: Size,
 }

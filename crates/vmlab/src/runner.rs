@@ -13,6 +13,7 @@ use crate::line::{self, Line, Setting};
 use crate::plan::{Live, Size};
 use crate::scenario::Scenario;
 use crate::store::Store;
+use crate::vm::recording::Recording;
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::PathBuf;
@@ -50,6 +51,8 @@ pub struct Order {
     pub profile: bool,
     /// Whether a static arm of equal mean is added beside warmset where the gap is judged.
     pub balanced: bool,
+    /// What records every reference of the load, if it is recorded.
+    pub recording: Option<Recording>,
 }
 
 /// A function that is called with what machines report while they run.

@@ -7,6 +7,7 @@
 pub mod accel;
 pub mod disk;
 pub mod initramfs;
+pub mod recording;
 
 use crate::frame::Frame;
 use crate::kernel::Kernel;
@@ -15,6 +16,7 @@ use crate::tool;
 use accel::Accel;
 use anyhow::{Context, Result, bail};
 use disk::Drive;
+use recording::Recording;
 use std::fmt::Write as _;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -46,6 +48,8 @@ pub struct Hardware {
     pub append: String,
     /// Modules of the kernel that are loaded besides those that every machine needs.
     pub modules: &'static [&'static str],
+    /// What records every reference, if it is recorded.
+    pub recording: Option<Recording>,
 }
 
 /// A machine that runs.
@@ -285,6 +289,9 @@ fn command(
         &format!("{}M", hardware.memory.get() >> 20),
     ]);
     command.args(numa(hardware));
+    if let Some(recording) = &hardware.recording {
+        command.args(recording.arguments(hardware.memory)?);
+    }
     command
         .arg("-kernel")
         .arg(&kernel.image)
@@ -438,6 +445,7 @@ mod tests {
             drives: Vec::new(),
             append: String::new(),
             modules: &[],
+            recording: None,
         };
         let words = numa(&hardware).join(" ");
         assert!(

@@ -275,6 +275,7 @@ impl Show<'_> {
             live: Some(live),
             profile: false,
             balanced: false,
+            recording: None,
         })
     }
 

@@ -154,6 +154,7 @@ impl Run {
             live: None,
             profile: self.profile,
             balanced: !self.no_equal_mean,
+            recording: None,
         })
     }
 
@@ -236,7 +237,7 @@ pub(super) fn watch_for_interrupts() -> Result<Arc<AtomicBool>> {
 }
 
 /// MiB of `1G`, `768M`, `1536MiB`.
-fn mib(text: &str) -> Result<u64> {
+pub(super) fn mib(text: &str) -> Result<u64> {
     let end_of_digits = text.find(|letter: char| !letter.is_ascii_digit());
     let (digits, unit) = text.split_at(end_of_digits.unwrap_or(text.len()));
     let factor = match unit.trim_end_matches("iB") {

@@ -113,6 +113,7 @@ impl Selftest {
             // Warnings too: lockdep's reports are no errors.
             append: format!("loglevel=5 {}", self.append),
             modules: &[],
+            recording: None,
         })
     }
 }

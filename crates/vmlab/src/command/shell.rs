@@ -55,6 +55,7 @@ impl Shell {
             drives: vec![Drive::new(root, None)],
             append: self.append.clone(),
             modules: &[],
+            recording: None,
         };
         let mut vm = Vm::boot(store, &kernel, &programs.guest, &hardware)?;
         vm.wait_until_up(BOOT)?;

@@ -160,6 +160,7 @@ impl Bench<'_> {
             drives: vec![Drive::new(root, None)],
             append: String::new(),
             modules,
+            recording: None,
         };
         let mut vm = Vm::boot(self.store, &self.kernel, &self.programs.guest, &hardware)?;
         vm.wait_until_up(BOOT)?;

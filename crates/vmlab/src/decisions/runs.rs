@@ -315,6 +315,7 @@ impl<'s> Bench<'s> {
             drives,
             append: format!("{SYSTEMD} {SMALL}{pressure}"),
             modules: &[],
+            recording: None,
         })
     }
 }

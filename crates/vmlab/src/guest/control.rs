@@ -2,7 +2,7 @@
 
 use crate::knobs::Knobs;
 use crate::readout::ReadOut;
-use crate::{clock, conduct, counters, mounts, play, profile, serial, setup, watch};
+use crate::{clock, conduct, counters, mark, mounts, play, profile, serial, setup, watch};
 use anyhow::{Context, Result};
 use rustix::mm::MlockAllFlags;
 use rustix::system::{RebootCommand, reboot};
@@ -95,7 +95,13 @@ fn carry_out(plan: &Plan) -> Result<Report> {
         profile::begin()?;
     }
     let begin = counters::Snapshot::take();
+    if plan.recorded {
+        mark::begin();
+    }
     run.load();
+    if plan.recorded {
+        mark::end();
+    }
     let window = run.window();
     let end = counters::Snapshot::take();
     // Named only after the run: to read the kernel's symbols takes memory.

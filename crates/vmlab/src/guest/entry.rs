@@ -14,6 +14,7 @@ mod counters;
 mod kmsg;
 mod knobs;
 mod live;
+mod mark;
 mod mounts;
 mod play;
 mod profile;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         [_, "launch", role] => play::launch(role),
         [_, "terminal", path, program, rest @ ..] => terminal::become_program(path, program, rest),
         [_, "humbly", program, rest @ ..] => humbly(program, rest),
+        [_, "mark", name] => mark::named(name),
         [_, "writes", listed, traces @ ..] => writes::check(listed, traces),
         // What the probe executes: a program that is there and ends.
         [_, "nothing"] => return ExitCode::SUCCESS,

@@ -191,6 +191,7 @@ mod tests {
             live: None,
             profile: false,
             balanced: true,
+            recording: None,
         }
     }
 

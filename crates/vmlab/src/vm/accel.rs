@@ -101,6 +101,7 @@ fn says_hello(store: &Store, kernel: &Kernel, init: &Path) -> Result<bool> {
         drives: Vec::new(),
         append: "warmset.hello".to_owned(),
         modules: &[],
+        recording: None,
     };
     let mut vm = Vm::boot(store, kernel, init, &hardware)?;
     Ok(vm

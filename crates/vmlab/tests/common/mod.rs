@@ -45,6 +45,7 @@ pub fn hardware(store: &Store, kernel: &Kernel, root: PathBuf) -> Hardware {
         drives: vec![Drive::new(root, None)],
         append: String::new(),
         modules: &[],
+        recording: None,
     }
 }
 
