@@ -267,6 +267,7 @@ bench: build
 	$(CARGO) bench --locked -p warmset-traces --bench reading
 	bench/instructions.sh $(TARGET)/release
 	bench/simulator.sh $(TARGET)/release
+	bench/beside.py $(TARGET)/release
 	bench/growth.sh $(TARGET)/release
 	bench/curves.sh
 	bench/python.sh
