@@ -115,6 +115,10 @@ impl Trace {
             self.memory,
             MOST.get() >> 20
         );
+        if let Some(name) = &self.scenario {
+            scenario::named(name)?;
+            Arm::parse(&self.arm)?;
+        }
         let interrupted = watch_for_interrupts()?;
         let name = self.scenario.as_deref().unwrap_or("machine");
         let (recording, recorded) = Recording::new(name)?;
