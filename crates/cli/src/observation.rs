@@ -98,6 +98,7 @@ pub(crate) fn status(context: &Context) -> Result<Status> {
         rivals: rivals.iter().map(ToString::to_string).collect(),
         means: Vec::new(),
         names: Vec::new(),
+        named: pressure::status::Named::default(),
     })
 }
 

@@ -215,11 +215,13 @@ impl Guard {
         }
         if self.config.mode != Mode::Protect {
             self.machine.protect_units(&[]);
+            self.machine.name_files(&[]);
             return;
         }
         self.machine.protect_units(&self.config.protect.units);
         self.machine
             .hold(&self.holder, &self.config.protect.programs);
+        self.machine.name_files(&self.config.protect.files);
     }
 
     /// Finds the units that are squeezed. None are in mode observe.

@@ -13,7 +13,7 @@ use host::holder;
 use host::settings::{self, Settings};
 use host::{Machine, Permission, Places, Restored};
 use pressure::config::{Mode, Verbosity};
-use pressure::status::{Status, Tally};
+use pressure::status::{Named, Status, Tally};
 use pressure::{Config, History, Sample, decide};
 use std::io::Write;
 use std::path::Path;
@@ -274,5 +274,6 @@ fn first_status(machine: &Machine, config: &Config) -> Status {
         rivals: machine.rivals(),
         means: Vec::new(),
         names: Vec::new(),
+        named: Named::default(),
     }
 }

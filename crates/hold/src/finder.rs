@@ -16,6 +16,7 @@ use pressure::protect::FileId;
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, StatxFlags, fstatfs, major, makedev, openat, statx,
 };
+use std::fmt::{Display, Formatter};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
@@ -44,6 +45,16 @@ pub(crate) enum Unfit {
     Young,
     /// It is no plain file, is empty, has no name left, or is not on a local disk.
     Kind,
+}
+
+impl Display for Unfit {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::NotFound => "it was not found",
+            Self::Young => "it is too new",
+            Self::Kind => "it is no plain file of a local disk, is empty, or has no name left",
+        })
+    }
 }
 
 /// The file `id`, which task `task` has lately read, and which was there at `since`, in seconds since 1970.

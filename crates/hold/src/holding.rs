@@ -44,6 +44,8 @@ pub(crate) struct Holdings {
     usage: Option<Usage>,
     /// Pages that may be held in all, whatever the guard orders.
     budget: u64,
+    /// The one to be made sure of next.
+    next: usize,
     counted: Instant,
 }
 
@@ -54,8 +56,22 @@ impl Holdings {
             all: Vec::new(),
             usage: Usage::new().ok(),
             budget,
+            next: 0,
             counted: Instant::now(),
         }
+    }
+
+    /// The same, for files of which it does not matter when they are used.
+    pub(crate) fn unwatched(budget: u64) -> Self {
+        Self {
+            usage: None,
+            ..Self::new(budget)
+        }
+    }
+
+    /// From now on never takes more than `budget` pages; what is held stays.
+    pub(crate) fn limit(&mut self, budget: u64) {
+        self.budget = budget;
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Holding> {
@@ -129,23 +145,18 @@ impl Holdings {
         }
     }
 
-    /// Brings one piece in. Returns true if there is more to bring in. A file that cannot be read is released, and
-    /// reported.
-    pub(crate) fn bring_in(&mut self, tell: &mut dyn FnMut(String)) -> bool {
-        let Some(holding) = self.all.iter_mut().find(|holding| !holding.todo.is_empty()) else {
-            return false;
-        };
+    /// Brings one piece in. A file that cannot be read is released, and returned with the error.
+    pub(crate) fn bring_in(&mut self) -> Option<(FileId, io::Error)> {
+        let holding = self.all.iter_mut().find(|holding| holding.is_busy())?;
         let id = holding.id;
-        if let Err(error) = holding.bring_in() {
-            tell(format!("{id}: released: {error}"));
-            self.release(id);
-        }
-        self.is_busy()
+        let error = holding.bring_in().err()?;
+        self.release(id);
+        Some((id, error))
     }
 
     /// Notes which files were used, releases those that were replaced or cut short, maps a part of the others again, and
-    /// every [`COUNT`] counts what is locked.
-    pub(crate) fn check(&mut self, now: Instant, tell: &mut dyn FnMut(String)) {
+    /// every [`COUNT`] counts what is locked. Returns what it released.
+    pub(crate) fn check(&mut self, now: Instant) -> Vec<FileId> {
         for watch in self.usage.as_ref().map(Usage::used).unwrap_or_default() {
             self.all
                 .iter_mut()
@@ -159,36 +170,43 @@ impl Holdings {
             .filter(gone)
             .map(|holding| holding.id)
             .collect();
-        for id in gone {
-            tell(format!("{id}: released: it was replaced or cut short"));
-            self.release(id);
+        for id in &gone {
+            self.release(*id);
         }
         self.make_sure();
         if now.duration_since(self.counted) >= COUNT {
             self.counted = now;
             self.all.iter_mut().for_each(Holding::count);
         }
+        gone
     }
 
     /// Maps pages again, one file after the other.
     fn make_sure(&mut self) {
         let mut left = RENEWED;
         for _ in 0..self.all.len() {
-            left -= self.all[0].make_sure(left);
-            if !self.all[0].unsure.is_empty() {
+            let place = self.next % self.all.len();
+            let holding = &mut self.all[place];
+            left -= holding.make_sure(left);
+            if !holding.unsure.is_empty() {
                 break;
             }
-            self.all.rotate_left(1);
+            self.next = place + 1;
         }
     }
 
     /// Whether something is to be brought in.
     pub(crate) fn is_busy(&self) -> bool {
-        self.all.iter().any(|holding| !holding.todo.is_empty())
+        self.all.iter().any(Holding::is_busy)
     }
 }
 
 impl Holding {
+    /// Whether a part of it is to be brought in.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.todo.is_empty()
+    }
+
     /// Pages that are locked, or are to be.
     pub(crate) fn amount(&self) -> u64 {
         self.asked.size(self.pages).get()
@@ -307,6 +325,13 @@ mod tests {
     use std::io::Write;
     use std::path::Path;
 
+    impl Holding {
+        /// As the kernel counts it.
+        pub(crate) fn locked_kib(&self) -> usize {
+            self.map.locked_kib()
+        }
+    }
+
     fn found(path: &Path) -> (FileId, Found) {
         let file = File::open(path).unwrap();
         let size = file.metadata().unwrap().len();
@@ -329,11 +354,14 @@ mod tests {
         found(&path)
     }
 
-    fn settle(holdings: &mut Holdings) -> Vec<String> {
-        let mut told = Vec::new();
-        while holdings.bring_in(&mut |text| told.push(text)) {}
-        holdings.check(Instant::now(), &mut |text| told.push(text));
-        told
+    /// Brings all in, and checks it; what was released.
+    fn settle(holdings: &mut Holdings) -> Vec<FileId> {
+        let mut released = Vec::new();
+        while holdings.is_busy() {
+            released.extend(holdings.bring_in().map(|(id, _)| id));
+        }
+        released.extend(holdings.check(Instant::now()));
+        released
     }
 
     #[test]
@@ -374,7 +402,7 @@ mod tests {
         assert!(settle(&mut holdings).is_empty());
         holdings.iter().for_each(|holding| holding.map.split());
         assert!(holdings.iter().all(|holding| holding.map.locked_kib() == 0));
-        holdings.check(Instant::now(), &mut |text| panic!("{text}"));
+        assert!(holdings.check(Instant::now()).is_empty());
         let mut locked: Vec<usize> = holdings
             .iter()
             .map(|holding| holding.map.locked_kib())
@@ -396,7 +424,7 @@ mod tests {
         assert!(settle(&mut holdings).is_empty());
         holdings.iter().for_each(|holding| holding.map.split());
         for _ in 0..2 {
-            holdings.check(Instant::now(), &mut |text| panic!("{text}"));
+            assert!(holdings.check(Instant::now()).is_empty());
         }
         assert!(
             holdings
@@ -446,11 +474,11 @@ mod tests {
             .unwrap();
         // One while it is brought in, the other after.
         File::create(directory.path().join("short")).unwrap();
-        let told = settle(&mut holdings);
-        assert!(told.len() == 1 && holdings.get(short).is_none(), "{told:?}");
+        assert_eq!(settle(&mut holdings), [short]);
+        assert!(holdings.get(short).is_none());
         file(directory.path(), "new", 1);
         std::fs::rename(directory.path().join("new"), directory.path().join("old")).unwrap();
-        assert_eq!(settle(&mut holdings).len(), 1);
+        assert_eq!(settle(&mut holdings), [old]);
         assert!(holdings.get(old).is_none());
     }
 

@@ -4,6 +4,7 @@
 //!   the kernel's events ─► ring ─► learner ─┐
 //!   /proc/PID/fd, handles ─► finder ────────┼─► report ─► the guard ─► orders ─► holdings (mmap, mlock2)
 //!   inotify ─► last use ────────────────────┤
+//!   paths that were named ─► their files ───┤
 //!   direct compactions ─► counts by order ──┘
 //! ```
 //!
@@ -18,12 +19,14 @@ mod holding;
 mod hook;
 mod layout;
 mod map;
+mod named;
 mod probe;
 mod programs;
 mod ring;
 mod serve;
 mod thaw;
 mod tracepoint;
+mod tree;
 mod usage;
 
 pub use compactions::tells_a_compaction;

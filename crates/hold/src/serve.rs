@@ -3,6 +3,7 @@
 use crate::compactions::Compactions;
 use crate::finder::{self, Found, Unfit};
 use crate::holding::Holdings;
+use crate::named::NamedFiles;
 use crate::probe::{means_of_holder, sources};
 use crate::programs::{self, Used};
 use crate::ring::{Rings, Said, Sources};
@@ -14,6 +15,7 @@ use pressure::protect::{
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use std::collections::HashMap;
 use std::io;
@@ -55,6 +57,7 @@ pub fn serve(socket: BorrowedFd<'_>) -> io::Result<()> {
     server.points = opened.ok();
     server.compactions = Compactions::begin(Path::new("/")).ok();
     give_up_admin()?;
+    have_descriptors();
     server.report();
     while server.hear()? {
         server.tick();
@@ -81,6 +84,10 @@ struct Server<'s> {
     /// Not to be looked for before.
     unfit: HashMap<FileId, Instant>,
     holdings: Holdings,
+    /// What was named by hand, which has holdings of its own.
+    named: NamedFiles,
+    /// Pages that are held in all, at most, whatever the guard orders.
+    most: u64,
     memory: Bytes,
     /// Executables of programs that must answer, as the guard names them first.
     programs: Vec<PathBuf>,
@@ -99,6 +106,7 @@ impl<'s> Server<'s> {
         let memory = rustix::system::sysinfo();
         let memory = Bytes::new(memory.totalram as u64 * u64::from(memory.mem_unit));
         let page = Bytes::new(rustix::param::page_size() as u64);
+        let most = memory.scaled(1, 4).to_pages(page).get();
         Self {
             socket,
             points: None,
@@ -111,7 +119,9 @@ impl<'s> Server<'s> {
             tasks: HashMap::new(),
             found: HashMap::new(),
             unfit: HashMap::new(),
-            holdings: Holdings::new(memory.scaled(1, 4).to_pages(page).get()),
+            holdings: Holdings::new(most),
+            named: NamedFiles::new(most),
+            most,
             memory,
             programs: Vec::new(),
             used: Vec::new(),
@@ -139,10 +149,10 @@ impl<'s> Server<'s> {
             (_, None, None) => None,
         };
         let rest = self.compactions.as_ref().and_then(Compactions::rest);
-        let wait = match (wait, rest) {
-            (Some(wait), Some(rest)) => Some(wait.min(rest)),
-            (wait, rest) => wait.or(rest),
-        };
+        let wait = [wait, rest, self.named.rest(Instant::now())]
+            .into_iter()
+            .flatten()
+            .min();
         let timeout = wait.and_then(|wait| Timespec::try_from(wait).ok());
         let stalls = self.compactions.iter().flat_map(Compactions::descriptors);
         let mut awaited: Vec<PollFd<'_>> = std::iter::once(self.socket)
@@ -161,6 +171,9 @@ impl<'s> Server<'s> {
                     let message = &buffer[..length];
                     if let Some(programs) = wire::programs_in(message) {
                         self.programs = programs;
+                    } else if let Some(entry) = wire::entry_in(message) {
+                        self.named.take(&entry, Instant::now());
+                        self.reported = None;
                     } else if let Some(act) = wire::act(message) {
                         self.carry_out(&act);
                         self.reported = None;
@@ -182,6 +195,7 @@ impl<'s> Server<'s> {
                 self.tasks.clear();
                 self.found.clear();
             }
+            Act::Hold { file, .. } if self.named.holds(*file) => {}
             Act::Hold { file, ranges, .. } => {
                 let task = self.tasks.get(file).copied();
                 let found = self.found.remove(file).or_else(|| self.of_a_program(*file));
@@ -191,6 +205,10 @@ impl<'s> Server<'s> {
                 }
             }
             Act::Release { file } => self.holdings.release(*file),
+            Act::HoldNamed { amount } => {
+                let pages = self.named.allow(*amount);
+                self.holdings.limit(self.most.saturating_sub(pages));
+            }
         }
     }
 
@@ -225,15 +243,26 @@ impl<'s> Server<'s> {
         }
         self.pause_or_resume();
         let mut told = Vec::new();
-        self.holdings.bring_in(&mut |text| told.push(text));
+        if let Some((id, error)) = self.holdings.bring_in() {
+            told.push(format!("{id}: released: {error}"));
+        }
         let now = Instant::now();
+        let (new, of_named) = self.named.step(now);
+        told.extend(of_named);
+        if let Some(new) = new {
+            // One mapping is enough, and it is counted once.
+            self.holdings.release(new);
+        }
         self.look_for_programs(now);
         if self
             .reported
             .is_none_or(|last| now.duration_since(last) >= REPORT)
         {
-            self.holdings.check(now, &mut |text| told.push(text));
+            for id in self.holdings.check(now) {
+                told.push(format!("{id}: released: it was replaced or cut short"));
+            }
             self.report();
+            self.report_named();
             self.reported = Some(now);
         }
         told.iter().for_each(|text| self.report_error(text));
@@ -307,7 +336,9 @@ impl<'s> Server<'s> {
         }
         let page = Bytes::new(rustix::param::page_size() as u64);
         let bytes = |pages: u64| units::Pages::new(pages).to_bytes(page);
-        warm.sums.held = Some(self.holdings.iter().map(|held| bytes(held.locked)).sum());
+        let learned: Bytes = self.holdings.iter().map(|held| bytes(held.locked)).sum();
+        warm.sums.held = Some(learned + self.named.locked());
+        self.named.sum_up(&mut warm.sums);
         let hot = self.learner.hottest(self.begun.elapsed(), MAX_FILES);
         self.find(&hot);
         if hot.iter().any(|hot| self.may_be_held(hot)) {
@@ -339,7 +370,7 @@ impl<'s> Server<'s> {
                 tell(place, &measured);
             }
         }
-        let free = |id: FileId| self.holdings.get(id).is_none();
+        let free = |id: FileId| self.holdings.get(id).is_none() && !self.named.holds(id);
         for (used, place) in self
             .used
             .iter()
@@ -382,7 +413,7 @@ impl<'s> Server<'s> {
         let used = hot.iter().filter(|hot| hot.refaults == 0).take(MOST_USED);
         for Hot { file, .. } in thrash.chain(used) {
             let known = self.found.contains_key(file) || self.unfit.contains_key(file);
-            if known || self.holdings.get(*file).is_some() {
+            if known || self.holdings.get(*file).is_some() || self.named.holds(*file) {
                 continue;
             }
             match finder::find(*file, self.tasks.get(file).copied(), self.since) {
@@ -438,6 +469,16 @@ impl<'s> Server<'s> {
         })
     }
 
+    /// Tells what is new of the paths that were named.
+    fn report_named(&mut self) {
+        for found in self.named.news() {
+            wire::named(&found, &mut self.message);
+            if !self.is_sent() {
+                self.named.tell_again(&found.path);
+            }
+        }
+    }
+
     fn report_error(&mut self, text: &str) {
         wire::error(text, &mut self.message);
         self.send();
@@ -445,11 +486,13 @@ impl<'s> Server<'s> {
 
     /// A message that the guard cannot take now is dropped: the next report says the same.
     fn send(&self) {
-        let _ = send(
-            self.socket,
-            &self.message,
-            SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
-        );
+        self.is_sent();
+    }
+
+    /// Sends the message; `false` if the guard cannot take it now.
+    fn is_sent(&self) -> bool {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        send(self.socket, &self.message, flags).is_ok()
     }
 }
 
@@ -465,6 +508,17 @@ fn give_up_admin() -> io::Result<()> {
     sets.permitted.remove(CapabilitySet::SYS_ADMIN);
     sets.inheritable.remove(CapabilitySet::SYS_ADMIN);
     Ok(set_capabilities(None, sets)?)
+}
+
+/// Raises the limit of open files as far as it may be: each file that is held is open. Where that fails, fewer can be held,
+/// and what was named says so.
+fn have_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    let _ = setrlimit(Resource::Nofile, raised);
 }
 
 fn note_task(tasks: &mut HashMap<FileId, u32>, event: &Event, task: u32) {

@@ -4,6 +4,7 @@
 use host::holder::wire::{self, Tale};
 use pressure::means::Means;
 use pressure::protect::{Act, FileId, Ranges, Warm};
+use pressure::status::NamedPath;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
@@ -25,6 +26,8 @@ struct Holder {
     warm: Warm,
     warnings: Vec<String>,
     means: Vec<Means>,
+    /// What was last told of the path that was named.
+    named: Option<NamedPath>,
 }
 
 impl Holder {
@@ -46,6 +49,7 @@ impl Holder {
             warm: Warm::default(),
             warnings: Vec::new(),
             means: Vec::new(),
+            named: None,
         }
     }
 
@@ -73,6 +77,7 @@ impl Holder {
             match wire::tale(&buffer[..length], &mut self.warm) {
                 Some(Tale::Error(text)) => self.warnings.push(text.to_owned()),
                 Some(Tale::Means(means)) => self.means.push(means),
+                Some(Tale::Named(found)) => self.named = Some(found),
                 Some(_) => {}
                 None => panic!("a message that makes no sense"),
             }
@@ -184,6 +189,92 @@ fn it_holds_a_file_or_says_why_not_and_lets_it_go() {
         std::fs::remove_file(&path).unwrap();
         assert!(holder.hear(|holder| holder.warm.sums.held == Some(Bytes::ZERO)));
     }
+}
+
+/// Bytes of the files whose names have `part` in them that are locked in that process, as the kernel counts them.
+fn locked_of(process: u32, part: &str) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{process}/smaps")).unwrap();
+    let mut is_its = false;
+    let mut locked = 0;
+    for line in text.lines() {
+        let is_head = line
+            .split(' ')
+            .next()
+            .is_some_and(|first| first.contains('-'));
+        if is_head {
+            is_its = line.contains(part);
+        }
+        let kib = line.strip_prefix("Locked:").filter(|_| is_its);
+        locked += kib.map_or(0, |kib| {
+            kib.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+        });
+    }
+    locked
+}
+
+#[test]
+fn it_holds_what_is_named_finds_it_again_when_replaced_and_lets_it_go() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = directory.path().canonicalize().unwrap().join("named-file");
+    std::fs::write(&path, vec![1; 1 << 20]).unwrap();
+    let mut holder = Holder::start();
+    let process = holder.child.id();
+    let name = |holder: &Holder, of: u64| {
+        let message = wire::entry(&wire::Entry {
+            place: 0,
+            of,
+            path: path.to_str().unwrap(),
+        });
+        send(&holder.socket, &message, SendFlags::NOSIGNAL).unwrap();
+    };
+    name(&holder, 1);
+    let size = |holder: &Holder, mib| holder.warm.sums.named == Some(Bytes::mib(mib));
+    let refused = |holder: &Holder| {
+        let why = holder.named.as_ref().and_then(|named| named.why.as_ref());
+        why.is_some_and(|why| why.contains("local disks only"))
+    };
+    assert!(
+        holder.hear(|holder| size(holder, 1) || refused(holder)),
+        "{:?}",
+        holder.named
+    );
+    if refused(&holder) {
+        eprintln!("skipped: {:?}", holder.named);
+        return;
+    }
+    assert_eq!(locked_of(process, "named-file"), 0, "the guard decides");
+
+    holder.order(&Act::HoldNamed {
+        amount: Bytes::mib(3),
+    });
+    let held = |holder: &Holder, mib| holder.warm.sums.named_held == Some(Bytes::mib(mib));
+    assert!(holder.hear(|holder| held(holder, 1)), "{:?}", holder.named);
+    assert_eq!(locked_of(process, "named-file"), 1 << 20);
+    assert_eq!(holder.warm.sums.held, Some(Bytes::mib(1)));
+
+    let new = directory.path().join("new");
+    std::fs::write(&new, vec![2; 3 << 20]).unwrap();
+    std::fs::rename(&new, &path).unwrap();
+    assert!(holder.hear(|holder| held(holder, 3)), "{:?}", holder.named);
+    assert_eq!(locked_of(process, "named-file"), 3 << 20);
+    assert!(
+        holder.warnings.iter().any(|text| text.contains("replaced")),
+        "{:?}",
+        holder.warnings
+    );
+
+    holder.order(&Act::HoldNamed {
+        amount: Bytes::mib(2),
+    });
+    assert!(holder.hear(|holder| held(holder, 0)), "it no longer fits");
+    assert_eq!(locked_of(process, "named-file"), 0);
+    holder.order(&Act::HoldNamed {
+        amount: Bytes::mib(3),
+    });
+    assert!(holder.hear(|holder| held(holder, 3)));
+    name(&holder, 0);
+    assert!(holder.hear(|holder| held(holder, 0)));
+    assert_eq!(locked_of(process, "named-file"), 0);
 }
 
 #[test]

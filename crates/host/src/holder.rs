@@ -14,6 +14,7 @@ use crate::applied::Applied;
 use crate::own_process::other_program;
 use pressure::means::Means;
 use pressure::protect::{Act, FileId, MAX_FILES, Warm};
+use pressure::status::NamedPath;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
@@ -31,6 +32,10 @@ const PAUSE: Duration = Duration::from_secs(10);
 const MOST_PAUSE: Duration = Duration::from_secs(600);
 /// Time that it has to unmap at the end before it is killed, or left to systemd. Its locks go with it either way.
 const GOODBYE: Duration = Duration::from_millis(500);
+/// A person who names files looks on for so long, ...
+const LOOKS_ON: Duration = Duration::from_secs(4);
+/// ... and what was found, ordered and locked is known after three ticks.
+const SOON: Duration = Duration::from_millis(250);
 /// Names kept: of all files in a report, and some of the one before.
 const MOST_NAMES: usize = 4 * MAX_FILES;
 /// Means kept: it has four.
@@ -71,6 +76,13 @@ impl Start {
 pub(crate) struct Holder {
     start: Start,
     programs: Vec<String>,
+    /// Paths that were named by hand, with what is known of them.
+    named: Vec<NamedPath>,
+    has_new_named: bool,
+    /// When the list of them last changed.
+    renamed: Option<Instant>,
+    /// How many of these messages the holder that runs was sent.
+    told: usize,
     running: Option<Running>,
     warm: Warm,
     names: Vec<(FileId, String)>,
@@ -94,6 +106,11 @@ impl Holder {
         let mut holder = Self {
             start: start.clone(),
             programs: programs.to_vec(),
+            named: Vec::new(),
+            // That none is named is news, too: with it goes how much may be.
+            has_new_named: true,
+            renamed: None,
+            told: 0,
             running: None,
             warm: Warm::default(),
             names: Vec::with_capacity(MOST_NAMES),
@@ -107,11 +124,62 @@ impl Holder {
         holder
     }
 
-    /// Receives its messages, and returns its last report. Allocates nothing but for names and means.
+    /// Has it hold these paths, in place of those that were named before.
+    pub(crate) fn name_files(&mut self, files: &[String]) {
+        let is_as_before = self.named.iter().map(|named| &named.path).eq(files);
+        if is_as_before {
+            return;
+        }
+        self.named = files.iter().map(|path| not_looked_at(path)).collect();
+        self.has_new_named = true;
+        self.renamed = Some(Instant::now());
+        self.told = 0;
+    }
+
+    /// How long a tick may wait that would wait for so long: less where somebody has just named files and looks on.
+    pub(crate) fn patience(&self, patience: Duration) -> Duration {
+        match self.renamed {
+            Some(renamed) if renamed.elapsed() < LOOKS_ON => patience.min(SOON),
+            _ => patience,
+        }
+    }
+
+    /// The paths that were named, if there is news of them since the last call.
+    pub(crate) fn take_named(&mut self) -> Option<Vec<NamedPath>> {
+        if !std::mem::take(&mut self.has_new_named) {
+            return None;
+        }
+        Some(self.named.clone())
+    }
+
+    /// Sends what the holder does not know yet of the list of named paths, as far as it takes it now.
+    fn tell_named(&mut self) {
+        let Some(running) = &self.running else {
+            return;
+        };
+        let of = self.named.len().max(1);
+        while self.told < of {
+            let path = self.named.get(self.told).map_or("", |named| &named.path);
+            let message = wire::entry(&wire::Entry {
+                place: self.told as u64,
+                of: self.named.len() as u64,
+                path,
+            });
+            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+            if send(&running.socket, &message, flags).is_err() {
+                return;
+            }
+            self.told += 1;
+        }
+    }
+
+    /// Receives its messages, and returns its last report. Allocates nothing but for names and means, and for what is new
+    /// of named files.
     pub(crate) fn observe(&mut self) -> &Warm {
         if self.running.is_none() && Instant::now() >= self.again {
             self.start_again();
         }
+        self.tell_named();
         let mut buffer = [0; wire::MOST_BYTES];
         while let Some(running) = &self.running {
             match recv(&running.socket, &mut buffer, RecvFlags::DONTWAIT) {
@@ -144,6 +212,10 @@ impl Holder {
             }
             Act::Rest => {
                 self.warm.sums.watching = Some(0);
+                None
+            }
+            Act::HoldNamed { amount } => {
+                self.warm.sums.named_asked = Some(*amount);
                 None
             }
         };
@@ -194,6 +266,13 @@ impl Holder {
                 self.names.push((file, name.to_owned()));
             }
             Some(Tale::Means(means)) => self.note(means),
+            Some(Tale::Named(found)) => {
+                let named = self.named.iter_mut();
+                if let Some(known) = named.into_iter().find(|known| known.path == found.path) {
+                    *known = found;
+                    self.has_new_named = true;
+                }
+            }
             Some(Tale::Error(text)) if self.warnings.len() < 32 => {
                 self.warnings.push(text.to_owned());
             }
@@ -234,6 +313,11 @@ impl Holder {
             None => "it closed its socket".to_owned(),
         };
         self.warm = Warm::default();
+        self.told = 0;
+        for named in &mut self.named {
+            *named = not_looked_at(&named.path);
+            self.has_new_named = true;
+        }
         self.disarm(&format!("warmset-hold ended ({how})"));
         self.warnings.push(format!(
             "warmset-hold ended ({how}): nothing is held; again in {} s",
@@ -264,6 +348,14 @@ impl Holder {
                 self.wait_longer();
             }
         }
+    }
+}
+
+/// A path of which nothing is known yet.
+fn not_looked_at(path: &str) -> NamedPath {
+    NamedPath {
+        path: path.to_owned(),
+        ..NamedPath::default()
     }
 }
 
@@ -400,6 +492,26 @@ mod tests {
         let remedy = means.remedy.as_deref().unwrap_or_default();
         assert!(remedy.contains("warmset-hold.socket"), "{means}");
         assert_eq!(holder.apply(&Act::Watch), Applied::Dropped);
+    }
+
+    #[test]
+    fn named_paths_are_sent_once_to_each_holder_that_starts() {
+        // It sends back what it is sent.
+        let mut holder = started("/bin/cat");
+        holder.name_files(&["/a".to_owned(), "/b".to_owned()]);
+        assert_eq!(holder.take_named().map(|named| named.len()), Some(2));
+        assert_eq!(holder.take_named(), None, "news is told once");
+        holder.observe();
+        assert_eq!(holder.told, 2);
+        holder.name_files(&["/a".to_owned(), "/b".to_owned()]);
+        assert_eq!(holder.told, 2, "it knows them");
+        holder.ended();
+        assert_eq!(holder.told, 0, "the next one does not");
+        holder.name_files(&[]);
+        assert_eq!(holder.take_named(), Some(Vec::new()));
+        holder.start_again();
+        holder.observe();
+        assert_eq!(holder.told, 1, "an empty list is one message");
     }
 
     #[test]

@@ -20,6 +20,7 @@ use pressure::knob::{KNOBS, KnobValues};
 use pressure::means::Means;
 use pressure::protect::FileId;
 use pressure::sample::Circumstances;
+use pressure::status::NamedPath;
 use pressure::{Decision, Facts, Sample};
 use rustix::fs::{AtFlags, CWD, StatVfsMountFlags, statvfs};
 use std::path::{Path, PathBuf};
@@ -190,6 +191,18 @@ impl Machine {
         if self.holder.is_none() && self.permission == Permission::Act {
             self.holder = Some(Holder::start(start, programs));
         }
+    }
+
+    /// Has `warmset-hold` hold these files and directories, if it runs, in place of those that were named before.
+    pub fn name_files(&mut self, files: &[String]) {
+        if let Some(holder) = &mut self.holder {
+            holder.name_files(files);
+        }
+    }
+
+    /// What is known of named files and directories, if that is news since the last call.
+    pub fn new_named(&mut self) -> Option<Vec<NamedPath>> {
+        self.holder.as_mut().and_then(Holder::take_named)
     }
 
     /// Starts to try the means that are the guard's own, if this run may act; nothing waits for the result.
@@ -391,6 +404,10 @@ impl Machine {
 
     /// Waits until it is time to look again, or something happens.
     pub fn wait(&mut self, patience: std::time::Duration) -> Woken {
+        let patience = match &self.holder {
+            Some(holder) => holder.patience(patience),
+            None => patience,
+        };
         self.woken = self.alarm.wait(patience);
         self.woken
     }

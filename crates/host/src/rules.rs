@@ -1,10 +1,11 @@
-//! Exemptions and protected units by hand, until the next boot: a small file in the run directory.
+//! Exemptions, protected units and held files by hand, until the next boot: a small file in the run directory.
 //!
 //! ```toml
 //! [guard]
 //! spare = ["postgresql.service", "pid:4711@90210"]
 //! [protect]
 //! units = ["postgresql.service"]
+//! files = ["/srv/app/index"]
 //! ```
 //!
 //! A process is named with its start, so that a later one with the same number is not meant; memory is kept for units only.
@@ -34,6 +35,8 @@ pub struct Rules {
     pub spare: Vec<Rule>,
     /// Protected units, as `protect.units` names them.
     pub protect: Vec<String>,
+    /// Files and directories that are held, as `protect.files` names them.
+    pub files: Vec<String>,
 }
 
 impl Rules {
@@ -55,6 +58,7 @@ impl Rules {
         Ok(Self {
             spare: config.guard.spare,
             protect,
+            files: config.protect.files,
         })
     }
 
@@ -62,6 +66,11 @@ impl Rules {
     pub fn add_to(self, config: &mut Config) {
         config.guard.spare.extend(self.spare);
         config.protect.units.extend(self.protect);
+        for file in self.files {
+            if !config.protect.files.contains(&file) {
+                config.protect.files.push(file);
+            }
+        }
     }
 
     /// Replaces what was asked for; nothing leaves no file.
@@ -84,8 +93,11 @@ impl Rules {
         let mut file = writes::create_new(&draft, 0o600).map_err(at)?;
         let spare = quoted(self.spare.iter().map(Rule::as_str));
         let units = quoted(self.protect.iter().map(String::as_str));
-        let head = "# Made by `warmset spare` and `warmset protect`; gone at the next boot.";
-        let text = format!("{head}\n[guard]\nspare = [{spare}]\n[protect]\nunits = [{units}]\n");
+        let files = quoted(self.files.iter().map(String::as_str));
+        let head = "# Made by `warmset spare`, `protect` and `hold`; gone at the next boot.";
+        let text = format!(
+            "{head}\n[guard]\nspare = [{spare}]\n[protect]\nunits = [{units}]\nfiles = [{files}]\n"
+        );
         io::Write::write_all(&mut file, text.as_bytes())
             .and_then(|()| fs::rename(&draft, &path))
             .map_err(at)
@@ -151,12 +163,13 @@ mod tests {
         ];
         let exempt = Rules {
             spare,
-            protect: Vec::new(),
+            ..Rules::default()
         };
         exempt.write(&run).unwrap();
         assert_eq!(Rules::read(&run).unwrap(), exempt);
         let rules = Rules {
             protect: vec!["/system.slice/dev-a\\x2db\u{7f}.service".to_owned()],
+            files: vec!["/srv/a \"b\"\n".to_owned()],
             ..exempt
         };
         rules.write(&run).unwrap();

@@ -253,7 +253,7 @@ const OTHERS: &[Entry] = &[
         "run/warmset/*",
         Kind::OwnFile,
         "removed at the end; gone at the next boot",
-        "warmsetd: undo log, sockets, metrics; warmset spare, warmset protect: rules.toml",
+        "warmsetd: undo log, sockets, metrics; warmset spare, protect, hold: rules.toml",
     ),
     entry(
         "var/lib/warmset/*",

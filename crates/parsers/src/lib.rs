@@ -78,7 +78,7 @@ fn holder(bytes: &[u8]) -> bool {
     use host::holder::{check, wire};
     let mut warm = pressure::protect::Warm::default();
     let is_act = wire::act(bytes).is_some();
-    let is_list = wire::programs_in(bytes).is_some();
+    let is_list = wire::programs_in(bytes).is_some() || wire::entry_in(bytes).is_some();
     let is_tale = wire::tale(bytes, &mut warm).is_some();
     let _ = check::parse(&String::from_utf8_lossy(bytes));
     is_act || is_list || is_tale

@@ -25,7 +25,7 @@ pub use guard::{Guard, Leaf};
 pub use hooks::{Hooks, Occasion};
 pub use layers::{ConfigError, Layers};
 pub use loopback::Loopback;
-pub use protect_keys::{Protect, is_protected};
+pub use protect_keys::{MOST_NAMED, Protect, is_protected, named_fault};
 pub use squeeze::Squeeze;
 
 use crate::event::Event;

@@ -38,6 +38,8 @@ mod report;
 mod setup;
 mod squeeze;
 
+pub use protection::most_held;
+
 pub(crate) use base_stock::{RESPONSE, critical_share};
 
 use crate::config::{Config, Predictor};

@@ -47,7 +47,7 @@ pub mod users;
 pub mod watermark;
 
 pub use config::Config;
-pub use decide::decide;
+pub use decide::{decide, most_held};
 pub use decision::Decision;
 pub use history::History;
 pub use sample::{Facts, Sample};

@@ -48,6 +48,35 @@ pub struct Status {
     /// What the files in the sample are called, as far as it is known.
     #[serde(default)]
     pub names: Vec<(FileId, String)>,
+    /// Files that were named to be held.
+    #[serde(default)]
+    pub named: Named,
+}
+
+/// Files that were named by hand to be held in memory, as the holder found them.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Named {
+    /// The most that may be held of them; unknown in modes in which nothing is held.
+    pub budget: Option<Bytes>,
+    /// Each path that was named, in the order in which they are held.
+    pub paths: Vec<NamedPath>,
+}
+
+/// A path that was named to be held.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedPath {
+    /// As it was named.
+    pub path: String,
+    /// Files that can be held: itself, or those in it. Unknown until it was looked at.
+    pub files: Option<u64>,
+    /// Size of these, in whole pages.
+    pub size: Option<Bytes>,
+    /// How many of these are held.
+    pub held_files: Option<u64>,
+    /// Memory of these that is locked now.
+    pub held: Option<Bytes>,
+    /// Why not all of it is held, or is not yet.
+    pub why: Option<String>,
 }
 
 /// Counted since the guard started.

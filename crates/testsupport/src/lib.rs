@@ -14,7 +14,7 @@ use pressure::config::{Mode, Predictor};
 use pressure::decision::{Attention, Decision, Forecast, Phase};
 use pressure::recording::{Encoder, Opening};
 use pressure::sample::{Cgroups, Facts, Sample, Wall};
-use pressure::status::{Status, Tally};
+use pressure::status::{Named, Status, Tally};
 use pressure::{Config, History, decide};
 use std::io::Write;
 use std::path::Path;
@@ -89,6 +89,7 @@ pub fn status() -> Status {
         rivals: Vec::new(),
         means: Vec::new(),
         names: Vec::new(),
+        named: Named::default(),
     }
 }
 

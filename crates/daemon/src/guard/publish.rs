@@ -7,13 +7,15 @@ use crate::logger::Topic;
 use crate::notice_server::NoticeServer;
 use crate::recorder::Recorder;
 use host::{Outcome, Permission};
-use pressure::Decision;
+use pressure::config::Mode;
 use pressure::decision::{Action, Notice, Step};
 use pressure::display::{Rates, Readings};
 use pressure::means::{Means, armed};
 use pressure::protect::Act;
-use pressure::status::Past;
+use pressure::status::{Named, Past};
+use pressure::{Decision, most_held};
 use std::time::{Duration, Instant};
+use units::Bytes;
 
 /// Time between two collections of warnings and rivals: people do not read them more often, and collecting allocates.
 const HOUSEKEEPING: Duration = Duration::from_secs(30);
@@ -39,6 +41,10 @@ impl Guard {
         if let Some(means) = self.machine.new_means() {
             self.publish_means(means);
         }
+        if let Some(paths) = self.machine.new_named() {
+            let budget = self.most_held();
+            self.shared_status.read().named = Named { budget, paths };
+        }
         self.housekeep_if_due();
     }
 
@@ -56,6 +62,14 @@ impl Guard {
             self.log_once(Topic::Action, &format!("armed: {armed}"));
         }
         self.shared_status.read().means = means;
+    }
+
+    /// The most of files that may be held; `None` in a mode that holds none.
+    fn most_held(&self) -> Option<Bytes> {
+        if self.config.mode != Mode::Protect {
+            return None;
+        }
+        Some(most_held(&self.config, &self.history, &self.sample))
     }
 
     /// Gives the tick's events to the threads of hooks and notices.
@@ -244,8 +258,10 @@ impl Guard {
         for rival in &rivals {
             self.log_once(Topic::Action, rival);
         }
+        let most_held = self.most_held();
         let mut status = self.shared_status.read();
         status.rivals = rivals;
+        status.named.budget = most_held;
         status.names = self.machine.files().to_vec();
         for warning in warnings {
             if status.warnings.len() < MAX_WARNINGS && !status.warnings.contains(&warning) {

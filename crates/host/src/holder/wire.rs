@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! guard ─► holder   'P' and the programs that must answer, first · five numbers: an act of protection
+//!                   'F' a path that was named, with its place in the list and the length of that
 //! guard ◄─ holder   'R' and the numbers of a report · 'N' a file and its name · 'M' a means that was tried
-//!                   'T' an error, in words
+//!                   'H' what was found at a path that was named · 'T' an error, in words
 //! ```
 //!
 //! Both are of one build and one machine, so numbers are as the CPU has them, and an unknown one is all ones.
@@ -11,6 +12,7 @@
 use super::check;
 use pressure::means::Means;
 use pressure::protect::{Act, FileId, Ranges, Warm};
+use pressure::status::NamedPath;
 use std::path::PathBuf;
 use units::Bytes;
 
@@ -29,8 +31,21 @@ pub enum Tale<'m> {
     Name(FileId, &'m str),
     /// A means that it tried.
     Means(Means),
+    /// What was found at a path that was named.
+    Named(NamedPath),
     /// What went wrong.
     Error(&'m str),
+}
+
+/// One path of a list of those that were named: the list is whole once its last one came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry<'m> {
+    /// Its place in the list, from 0 on.
+    pub place: u64,
+    /// Paths in the list; an empty list is sent as one entry without a path.
+    pub of: u64,
+    /// The path.
+    pub path: &'m str,
 }
 
 /// An act as a message.
@@ -46,6 +61,7 @@ pub fn order(act: &Act) -> [u8; ORDER] {
             ranges.segments,
         ],
         Act::Release { file } => [4, file.device, file.inode, 0, 0],
+        Act::HoldNamed { amount } => [5, amount.get(), 0, 0, 0],
     };
     let mut message = [0; ORDER];
     for (place, word) in message.chunks_exact_mut(WORD).zip(words) {
@@ -79,6 +95,9 @@ pub fn act(message: &[u8]) -> Option<Act> {
             })
         }
         4 => Some(Act::Release { file }),
+        5 => Some(Act::HoldNamed {
+            amount: Bytes::new(device),
+        }),
         _ => None,
     }
 }
@@ -103,6 +122,74 @@ pub fn programs_in(message: &[u8]) -> Option<Vec<PathBuf>> {
         .filter(|name| !name.is_empty());
     let paths = names.filter_map(|name| std::str::from_utf8(name).ok());
     Some(paths.map(PathBuf::from).collect())
+}
+
+/// A path that was named, as a message.
+pub fn entry(entry: &Entry<'_>) -> Vec<u8> {
+    let mut message = vec![b'F'];
+    message.extend_from_slice(&entry.place.to_ne_bytes());
+    message.extend_from_slice(&entry.of.to_ne_bytes());
+    message.extend_from_slice(entry.path.as_bytes());
+    message
+}
+
+/// The path in a message; `None` if it has none.
+pub fn entry_in(message: &[u8]) -> Option<Entry<'_>> {
+    let rest = message.strip_prefix(b"F")?;
+    let (place, rest) = number(rest)?;
+    let (of, rest) = number(rest)?;
+    Some(Entry {
+        place,
+        of,
+        path: std::str::from_utf8(rest).ok()?,
+    })
+}
+
+/// What was found at a path, as a message put into `out`; a long reason is cut.
+pub fn named(named: &NamedPath, out: &mut Vec<u8>) {
+    out.clear();
+    out.push(b'H');
+    let amount = |amount: Option<Bytes>| amount.map(Bytes::get);
+    let numbers = [
+        named.files,
+        amount(named.size),
+        named.held_files,
+        amount(named.held),
+    ];
+    for number in numbers {
+        out.extend_from_slice(&number.unwrap_or(UNKNOWN).to_ne_bytes());
+    }
+    out.extend_from_slice(named.path.as_bytes());
+    out.push(0);
+    let why = named.why.as_deref().unwrap_or_default();
+    let headroom = MOST_BYTES.saturating_sub(out.len());
+    let cut = (0..=headroom.min(why.len()))
+        .rev()
+        .find(|cut| why.is_char_boundary(*cut));
+    out.extend_from_slice(&why.as_bytes()[..cut.unwrap_or(0)]);
+}
+
+fn named_in(rest: &[u8]) -> Option<NamedPath> {
+    let known = |number: u64| (number != UNKNOWN).then_some(number);
+    let (files, rest) = number(rest)?;
+    let (size, rest) = number(rest)?;
+    let (held_files, rest) = number(rest)?;
+    let (held, rest) = number(rest)?;
+    let (path, why) = std::str::from_utf8(rest).ok()?.split_once('\0')?;
+    Some(NamedPath {
+        path: path.to_owned(),
+        files: known(files),
+        size: known(size).map(Bytes::new),
+        held_files: known(held_files),
+        held: known(held).map(Bytes::new),
+        why: (!why.is_empty()).then(|| why.to_owned()),
+    })
+}
+
+/// The number at the begin of these bytes, and what comes after it.
+fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let (number, rest) = bytes.split_first_chunk::<WORD>()?;
+    Some((u64::from_ne_bytes(*number), rest))
 }
 
 /// A means as a message, put into `out`.
@@ -161,15 +248,13 @@ pub fn tale<'m>(message: &'m [u8], warm: &mut Warm) -> Option<Tale<'m>> {
             Some(Tale::Report)
         }
         b'N' => {
-            let (device, rest) = rest.split_first_chunk::<WORD>()?;
-            let (inode, rest) = rest.split_first_chunk::<WORD>()?;
-            let file = FileId {
-                device: u64::from_ne_bytes(*device),
-                inode: u64::from_ne_bytes(*inode),
-            };
+            let (device, rest) = number(rest)?;
+            let (inode, rest) = number(rest)?;
+            let file = FileId { device, inode };
             Some(Tale::Name(file, std::str::from_utf8(rest).ok()?))
         }
         b'M' => Some(Tale::Means(check::parse(std::str::from_utf8(rest).ok()?)?)),
+        b'H' => Some(Tale::Named(named_in(rest)?)),
         b'T' => Some(Tale::Error(std::str::from_utf8(rest).ok()?)),
         _ => None,
     }
@@ -199,6 +284,9 @@ mod tests {
                 amount: Bytes::ZERO,
             },
             Act::Release { file },
+            Act::HoldNamed {
+                amount: Bytes::mib(7),
+            },
         ] {
             assert_eq!(act(&order(&sent)), Some(sent));
         }
@@ -254,12 +342,45 @@ mod tests {
         assert_eq!(tale(&out, &mut warm), Some(Tale::Error("no tracepoints")));
     }
 
+    #[test]
+    fn named_paths_and_what_was_found_arrive_as_they_were_sent() {
+        let sent = Entry {
+            place: 3,
+            of: 7,
+            path: "/srv/höt data",
+        };
+        assert_eq!(entry_in(&entry(&sent)), Some(sent));
+        assert_eq!(entry_in(&entry(&sent)[..9]), None);
+        let mut out = Vec::new();
+        let mut found = NamedPath {
+            path: "/srv/höt data".to_owned(),
+            files: Some(2),
+            size: Some(Bytes::mib(3)),
+            held_files: Some(0),
+            held: None,
+            why: Some("it does not fit".to_owned()),
+        };
+        named(&found, &mut out);
+        assert_eq!(
+            tale(&out, &mut Warm::default()),
+            Some(Tale::Named(found.clone()))
+        );
+        found.why = Some("ö".repeat(4000));
+        named(&found, &mut out);
+        assert!(out.len() <= MOST_BYTES);
+        assert!(
+            matches!(tale(&out, &mut Warm::default()), Some(Tale::Named(cut))
+            if cut.why.as_ref().is_some_and(|why| why.len() > 3900))
+        );
+    }
+
     proptest! {
         #[test]
         fn no_bytes_do_harm(message in prop::collection::vec(any::<u8>(), 0..2000)) {
             let _ = tale(&message, &mut Warm::default());
             let _ = act(&message);
             let _ = programs_in(&message);
+            let _ = entry_in(&message);
         }
     }
 }

@@ -7,15 +7,15 @@ use std::path::{Component, Path, PathBuf};
 
 /// A mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mount {
+pub struct Mount {
     /// Which directory of the file system is mounted.
-    pub(crate) root: PathBuf,
+    pub root: PathBuf,
     /// Where.
-    pub(crate) point: PathBuf,
+    pub point: PathBuf,
     /// Its type, such as `cgroup2`.
-    pub(crate) kind: String,
+    pub kind: String,
     /// Options of the file system, such as `rw,memory`.
-    pub(crate) options: String,
+    pub options: String,
 }
 
 impl Mount {
@@ -26,7 +26,7 @@ impl Mount {
 }
 
 /// The mounts; lines that are none are passed over, as they can only hide a mount, not make one.
-pub(crate) fn mounts(text: &[u8]) -> Vec<Mount> {
+pub fn mounts(text: &[u8]) -> Vec<Mount> {
     lines(text).filter_map(mount).collect()
 }
 

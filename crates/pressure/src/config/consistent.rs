@@ -1,6 +1,6 @@
 //! What must hold of a configuration as a whole; each message names the keys.
 
-use super::{Config, Guard, Occasion, Share, is_protected};
+use super::{Config, Guard, MOST_NAMED, Occasion, Share, is_protected, named_fault};
 use crate::rules::{MOST_COMMANDS, Rule};
 use units::{Bytes, Percent, Span};
 
@@ -252,6 +252,18 @@ impl Config {
                 return Err(format!(
                     "squeeze.units and protect.units both name {unit:?}: what is kept for it cannot be taken from it"
                 ));
+            }
+        }
+        let files = &self.protect.files;
+        if files.len() > MOST_NAMED {
+            return Err(format!(
+                "protect.files has {} paths, and at most {MOST_NAMED} are allowed: name a directory instead",
+                files.len()
+            ));
+        }
+        for path in files {
+            if let Some(fault) = named_fault(path) {
+                return Err(format!("protect.files: {path:?}: {fault}"));
             }
         }
         let programs = self

@@ -38,6 +38,26 @@ pub fn is_protected(unit: &str) -> bool {
     unit == DESKTOP || (!name.is_empty() && !is_slice && !unit.contains(".."))
 }
 
+/// Most paths that can be named: a list that a person reads.
+pub const MOST_NAMED: usize = 256;
+/// Most bytes of such a path: it goes to the holder in one message with its number.
+const MOST_NAMED_BYTES: usize = 3072;
+
+/// Why a path cannot be named to be held; nothing for one that can.
+pub fn named_fault(path: &str) -> Option<&'static str> {
+    if !path.starts_with('/') {
+        return Some("it is no absolute path");
+    }
+    if path.len() > MOST_NAMED_BYTES {
+        return Some("it has more than 3072 bytes");
+    }
+    let is_plain = |part: &str| part != "." && part != "..";
+    if path.contains('\0') || !path.split('/').all(is_plain) {
+        return Some("it has a part that is . or .., or a zero byte");
+    }
+    None
+}
+
 /// Memory that reclaim shall leave: files that thrash, and programs that must answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -55,6 +75,9 @@ pub struct Protect {
     pub reuse: Span,
     /// Executables of programs that must answer: what they run from is held while memory is short, up to half of the budget.
     pub programs: Vec<String>,
+    /// Files, and directories with the files in them, that are held all the time, the first first: absolute paths without
+    /// symbolic links. What they take of the budget is not there for files that thrash.
+    pub files: Vec<String>,
     /// Units that must answer: what they use stays with them (`memory.min`) while memory is short. A service of the
     /// system, `session.slice` for the desktop itself, or a control group by its path; a star at the end stands for
     /// anything.
@@ -70,6 +93,7 @@ impl Default for Protect {
             budget: Share::Percent(Percent::new(10)),
             floors: Share::Percent(Percent::new(10)),
             reuse: Span::secs(60),
+            files: Vec::new(),
             units: UNITS.map(str::to_owned).to_vec(),
             programs: PROGRAMS.map(str::to_owned).to_vec(),
             release_after: Span::secs(60),

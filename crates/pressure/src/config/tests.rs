@@ -49,6 +49,16 @@ fn errors_say_where_and_what() {
             .contains("hooks.ended: \"logger\" is no absolute path")
     );
     assert!(refused("[hooks]\ntimeout = \"2 min\"").contains("hooks.timeout"));
+    for (path, why) in [
+        ("srv/index", "no absolute path"),
+        ("/srv/../etc/index", "a part that is"),
+        ("/srv/./index", "a part that is"),
+    ] {
+        let error = refused(&format!("[protect]\nfiles = [{path:?}]"));
+        assert!(error.contains(why), "{error}");
+    }
+    let many = vec!["\"/srv/index\""; 257].join(", ");
+    assert!(refused(&format!("[protect]\nfiles = [{many}]")).contains("257 paths"));
     for unit in [
         "user.slice",
         "app.slice",

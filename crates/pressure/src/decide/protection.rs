@@ -1,5 +1,6 @@
 //! Files held in memory: those that are evicted and soon refault, those in steady use when a process is
-//! about to fill memory, and those of programs that must answer, while memory is short.
+//! about to fill memory, and those of programs that must answer, while memory is short. Those that were named by
+//! hand are held all the time, and first.
 //!
 //! - Law: a file is held if its pages refault `refault time ≤ reuse` after eviction, mostly (`again ≥ ½`),
 //!   and often enough to be worth their memory: `refaults/s · reuse ≥ pages to hold`. The densest
@@ -18,12 +19,15 @@
 mod kernel_floors;
 mod lend;
 mod memory_min;
+mod named;
 mod recall;
 
 use super::draft::{Draft, SHORT};
-use crate::config::Mode;
+use crate::config::{Config, Mode};
 use crate::decision::{Action, Reason};
+use crate::history::History;
 use crate::protect::{Act, FileId, MAX_FILES, Ranges, SOON, WarmFile, Why};
+use crate::sample::Sample;
 use arrayvec::ArrayVec;
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -76,7 +80,8 @@ impl Draft<'_> {
         let last = self.shortage();
         let Shortage { calm, quiet } = last;
         self.watch(calm, quiet);
-        let held = self.release_unused(quiet);
+        let named = self.hold_named();
+        let held = self.release_unused(named, quiet);
         let protected = self.protect_cgroups(held, calm.min(self.since_tight()));
         self.drive_floors(held, calm);
         self.hold_files(held, &last, protected);
@@ -99,7 +104,8 @@ impl Draft<'_> {
     pub(super) fn may_hold(&self) -> bool {
         let warm = &self.sample.warm;
         let budget = self.hold_budget(self.protected_memory());
-        let held: Pages = warm.files.iter().map(|file| self.requested(file)).sum();
+        let learned: Pages = warm.files.iter().map(|file| self.requested(file)).sum();
+        let held = learned + self.named_asked();
         let is_full = held >= budget.scaled(FULL, 100);
         warm.sums.watching == Some(1) && self.shortage().quiet < SHORT && !is_full
     }
@@ -112,6 +118,7 @@ impl Draft<'_> {
                 self.protection_step(Act::Release { file }, why);
             }
         }
+        self.release_named(why);
         if sample.warm.sums.watching == Some(1) {
             self.protection_step(Act::Rest, why);
         }
@@ -165,12 +172,12 @@ impl Draft<'_> {
         }
     }
 
-    /// Releases what is not used. Returns how much stays held.
-    fn release_unused(&mut self, quiet: Duration) -> Pages {
+    /// Releases what is not used, or has no room beside the `named` files. Returns how much stays held, with those.
+    fn release_unused(&mut self, named: Pages, quiet: Duration) -> Pages {
         let sample = self.sample;
         let budget = self.hold_budget(self.protected_memory());
         let called_in = self.called_in();
-        let mut held = Pages::ZERO;
+        let mut held = named;
         for file in sample.warm.files.iter().filter(|file| file.is_held()) {
             let Some(id) = file.id() else {
                 continue;
@@ -461,25 +468,38 @@ impl Draft<'_> {
 
     /// The most that may be held, if cgroups have `protected` of memory.
     fn hold_budget(&self, protected: Bytes) -> Pages {
-        let sizes = self.history.latest.sizes;
-        let memory = sizes.managed.less(sizes.huge);
-        self.config
-            .protect
-            .budget
-            .of(memory)
-            .min(memory_min::ALL.of(memory).less(protected))
-            .to_pages(self.history.page_size)
+        budget(self.config, self.history, protected)
     }
 
     /// Memory that the guard protects for cgroups now.
     fn protected_memory(&self) -> Bytes {
-        self.sample
-            .groups
-            .protected
-            .iter()
-            .filter_map(|cgroup| cgroup.ours)
-            .sum()
+        protected_memory(self.sample)
     }
+}
+
+/// The most of files that may be locked now: whole pages of the memory that `history` has last seen; zero before that.
+pub fn most_held(config: &Config, history: &History, sample: &Sample) -> Bytes {
+    budget(config, history, protected_memory(sample)).to_bytes(history.page_size)
+}
+
+fn budget(config: &Config, history: &History, protected: Bytes) -> Pages {
+    let sizes = history.latest.sizes;
+    let memory = sizes.managed.less(sizes.huge);
+    config
+        .protect
+        .budget
+        .of(memory)
+        .min(memory_min::ALL.of(memory).less(protected))
+        .to_pages(history.page_size)
+}
+
+fn protected_memory(sample: &Sample) -> Bytes {
+    sample
+        .groups
+        .protected
+        .iter()
+        .filter_map(|cgroup| cgroup.ours)
+        .sum()
 }
 
 impl Candidate {

@@ -38,6 +38,11 @@ pub enum Act {
         /// The file.
         file: FileId,
     },
+    /// Lock files that were named by hand, in the order of their names, up to this size in all; zero unlocks them.
+    HoldNamed {
+        /// The most that is locked of them.
+        amount: Bytes,
+    },
 }
 
 /// Why protection does something, with the numbers that decided.
@@ -85,6 +90,15 @@ pub enum Why {
     },
     /// A program that must answer runs from it.
     Program,
+    /// They were named by hand.
+    Named {
+        /// Size of all files that were named.
+        size: Bytes,
+        /// The most that may be held.
+        budget: Bytes,
+    },
+    /// No file is named by hand any more.
+    Unnamed,
     /// It is unused.
     Idle {
         /// For how long.
@@ -166,6 +180,10 @@ impl Display for Act {
             Self::Rest => f.write_str("stop watching the page cache"),
             Self::Hold { file, amount, .. } => write!(f, "hold {amount} of {file}"),
             Self::Release { file } => write!(f, "release {file}"),
+            Self::HoldNamed {
+                amount: Bytes::ZERO,
+            } => f.write_str("release the named files"),
+            Self::HoldNamed { amount } => write!(f, "hold {amount} of named files"),
         }
     }
 }
@@ -199,6 +217,11 @@ impl Display for Why {
                 span(*every)
             ),
             Self::Program => f.write_str("a program that must answer runs from it"),
+            Self::Named { size, budget } => write!(
+                f,
+                "named by the user: {size} of files, and {budget} may be held"
+            ),
+            Self::Unnamed => f.write_str("no file is named by the user any more"),
             Self::Idle { idle } => write!(f, "unused for {}", span(*idle)),
             Self::Budget { held, budget } => {
                 write!(f, "{held} are held, and the budget is {budget}")
@@ -268,6 +291,10 @@ mod tests {
                 amount: held,
             },
             Act::Release { file },
+            Act::HoldNamed { amount: held },
+            Act::HoldNamed {
+                amount: Bytes::ZERO,
+            },
         ];
         let reasons = [
             Why::Short { refaults: 900 },
@@ -290,6 +317,8 @@ mod tests {
                 budget,
             },
             Why::Program,
+            Why::Named { size: held, budget },
+            Why::Unnamed,
             Why::Idle {
                 idle: Micros::new(61_000_000),
             },
@@ -332,12 +361,16 @@ mod tests {
             stop watching the page cache
             hold 100 MiB of file 12 on 254:1
             release file 12 on 254:1
+            hold 100 MiB of named files
+            release the named files
             memory is short, at 900 refaults/s
             all of memory is used up in 40 s
             memory has not been short for 1 min
             800 refaults/s, 1.5 s after eviction; 100 MiB of 200 MiB are then held
             6400 pages/s of it are used again after 1 s, and memory is about to run out; 100 MiB of 200 MiB are then held
             a program that must answer runs from it
+            named by the user: 100 MiB of files, and 200 MiB may be held
+            no file is named by the user any more
             unused for 1 min
             200 MiB are held, and the budget is 100 MiB
             its pages refault after 10.3 s, those of another file after 206 ms, and the budget does not fit both

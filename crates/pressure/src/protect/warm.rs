@@ -27,6 +27,12 @@ section! {
         lost: u64 = "lost",
         /// 1 if `memory.min` was seen to protect a cgroup, 0 if it did not; unknown if it could not be tried.
         floors: u64 = "floors",
+        /// Size of the files that were named by hand and can be held, in whole pages; unknown until they were looked for.
+        named: Bytes = "named",
+        /// The most that the holder was told to lock of them.
+        named_asked: Bytes = "named_asked",
+        /// Memory that it has locked of them: a part of `held`.
+        named_held: Bytes = "named_held",
     }
 }
 

@@ -1,4 +1,5 @@
 mod lend;
+mod named;
 mod protected;
 mod recall;
 mod used;

@@ -146,3 +146,19 @@ fn what_is_held_for_its_use_is_not_lent() {
         "it is unknown when"
     );
 }
+
+#[test]
+fn named_files_are_not_read_in_while_memory_runs_out() {
+    let mut bench = bench(used(1, 100));
+    grows(&mut bench);
+    bench.has(940);
+    bench.sample.warm.sums.named = Some(Bytes::mib(30));
+    let orders = |acts: Vec<(Act, Why)>| {
+        let of_named = |(act, _): &&(Act, Why)| matches!(act, Act::HoldNamed { .. });
+        acts.iter().filter(of_named).count()
+    };
+    assert_eq!(orders(bench.second(0)), 0);
+    bench.has(300);
+    let later: usize = (0..8).map(|_| orders(bench.second(0))).sum();
+    assert!(later > 0, "once there is headroom");
+}
