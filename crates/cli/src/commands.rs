@@ -7,6 +7,7 @@ mod doctor;
 mod features;
 mod files;
 mod fleet;
+mod hold;
 mod import;
 mod mode;
 mod notice;
@@ -45,6 +46,7 @@ pub(crate) enum Command {
     Import(import::Args),
     TakeOver(take_over::Args),
     Protect(protect::Args),
+    Hold(hold::Args),
     Spare(spare::Args),
     Release(release::Args),
     Notice(notice::Args),
@@ -71,6 +73,7 @@ impl Command {
             // One subcommand imports no other, so it is given what it needs of that one.
             Self::TakeOver(args) => take_over::run(args, context, import::translate, out),
             Self::Protect(args) => protect::run(args, context, out),
+            Self::Hold(args) => hold::run(args, context, out),
             Self::Spare(args) => spare::run(args, context, out),
             Self::Release(args) => release::run(args, context, out),
             Self::Notice(args) => notice::run(args, context, out),

@@ -15,6 +15,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
             "mode",
             "check",
             "protect",
+            "hold",
             "spare",
             "release",
             "restore",

@@ -1,4 +1,4 @@
-//! Rules that an administrator sets by hand: `warmset spare`, `protect` and `release`.
+//! Rules that an administrator sets by hand: `warmset spare`, `protect`, `hold` and `release`.
 
 use crate::ui::hinted::Hinted;
 use crate::ui::socket::{Guard, ask};
@@ -6,7 +6,7 @@ use crate::ui::{Context, Form, json};
 use anyhow::Result;
 use host::rules::{self, Rules};
 use host::settings::know_users;
-use pressure::config::Mode;
+use pressure::config::{MOST_NAMED, Mode};
 use pressure::rules::Rule;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
@@ -48,7 +48,48 @@ pub(crate) fn protect(identity: &str, command: &str, context: &Context) -> Resul
     Ok(unit)
 }
 
-/// Takes back what was exempted or protected by hand, for `command`.
+/// Names these files and directories to be held, after those that are named already.
+pub(crate) fn hold_files(paths: &[String], command: &str, context: &Context) -> Result<()> {
+    let mut rules = Rules::read(&context.run)?;
+    let before = rules.files.len();
+    for path in paths {
+        if !rules.files.contains(path) {
+            rules.files.push(path.clone());
+        }
+    }
+    if rules.files.len() > MOST_NAMED {
+        let what = format!(
+            "{} paths would be named, and at most {MOST_NAMED} can be: nothing was changed",
+            rules.files.len()
+        );
+        return Err(Hinted::new(what, "name a directory that has the files").into());
+    }
+    if rules.files.len() > before {
+        save(&rules, command, context)?;
+    }
+    Ok(())
+}
+
+/// Takes these paths back, or all that were named by hand. Returns what was.
+pub(crate) fn release_files(paths: Option<&[String]>, context: &Context) -> Result<Vec<String>> {
+    let mut rules = Rules::read(&context.run)?;
+    let all = rules.files.clone();
+    let gone = paths.map_or(all, <[String]>::to_vec);
+    for path in &gone {
+        if !rules.files.contains(path) {
+            let what = format!("{path} is not named by hand: nothing was changed");
+            let hint = "list what is: warmset hold; what protect.files of the configuration names is held for good";
+            return Err(Hinted::new(what, hint).into());
+        }
+    }
+    rules.files.retain(|file| !gone.contains(file));
+    if !gone.is_empty() {
+        save(&rules, "hold --release", context)?;
+    }
+    Ok(gone)
+}
+
+/// Takes back what was exempted, protected or held by hand, for `command`.
 pub(crate) fn release(identity: &str, command: &str, context: &Context) -> Result<()> {
     let mut rules = Rules::read(&context.run)?;
     let before = rules.clone();
@@ -61,9 +102,10 @@ pub(crate) fn release(identity: &str, command: &str, context: &Context) -> Resul
         .retain(|rule| rule.as_str() != exact && !rule.as_str().starts_with(&by_number));
     let unit = protected_unit(identity, context).unwrap_or_else(|_| identity.to_owned());
     rules.protect.retain(|protected| *protected != unit);
+    rules.files.retain(|file| file != identity);
     if rules == before {
-        let what = format!("{identity} is neither exempt nor protected by hand");
-        let hint = "list what is: warmset spare, warmset protect";
+        let what = format!("{identity} is neither exempt nor protected nor held by hand");
+        let hint = "list what is: warmset spare, warmset protect, warmset hold";
         return Err(Hinted::new(what, hint).into());
     }
     save(&rules, command, context)

@@ -532,6 +532,63 @@ fn a_unit_is_protected_by_hand_and_a_slice_of_users_is_not() {
 }
 
 #[test]
+fn files_are_named_to_be_held_and_released_by_hand() {
+    let place = Place::new();
+    let nobody = "no guard runs: nothing is held; sudo systemctl start warmsetd\n";
+    assert_eq!(
+        place.warmset(&["hold"]).out,
+        format!("no file is named to be held\n{nobody}")
+    );
+    place.write("data/one", "1");
+    place.write("two", "2");
+    let data = place.path("data").canonicalize().unwrap();
+    let two = place.path("two").canonicalize().unwrap();
+    let (data, two) = (data.to_str().unwrap(), two.to_str().unwrap());
+    let named = place.warmset(&["hold", "data", "two", "data"]);
+    assert_eq!(named.code, Some(0), "{}", named.err);
+    let rules = fs::read_to_string(place.path("run/rules.toml")).unwrap();
+    assert!(
+        rules.contains(&format!("files = [\"{data}\", \"{two}\"]")),
+        "each once, by its whole path: {rules}"
+    );
+    let listed = place.warmset(&["hold", "--json"]).json();
+    assert_eq!(listed["paths"][1]["path"], "PLACE/two");
+    assert_eq!(listed["paths"][1]["held"], Value::Null, "unknown");
+    assert!(listed["nothing_is_held"].is_string());
+    for wrong in ["none", "/dev/null"] {
+        let refused = place.warmset(&["hold", wrong]);
+        assert_eq!(
+            (refused.code, refused.err.lines().count()),
+            (Some(1), 2),
+            "{}",
+            refused.err
+        );
+    }
+    let unknown = place.warmset(&["hold", "--release", "/etc/passwd"]);
+    assert!(unknown.err.contains("not named by hand"), "{}", unknown.err);
+    fs::remove_file(two).unwrap();
+    let gone = place.warmset(&["hold", "--release", two]);
+    assert_eq!(gone.code, Some(0), "also what is no more: {}", gone.err);
+    assert_eq!(place.warmset(&["hold", "--release", "--all"]).code, Some(0));
+    assert!(!place.path("run/rules.toml").exists());
+    assert_eq!(place.warmset(&["hold", "--release"]).code, Some(2));
+}
+
+#[test]
+fn a_guard_in_another_mode_holds_nothing_and_says_what_to_type() {
+    let place = Place::new();
+    place.write("file", "1");
+    place.guard_answers("guard", &Value::Null);
+    let said = place.warmset(&["hold"]);
+    assert!(
+        said.out
+            .contains("warmsetd runs in mode guard: nothing is held; sudo warmset mode protect"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
 fn one_picture_is_printed_where_there_is_no_terminal() {
     let said = Place::new().warmset(&["top", "--every", "100ms"]);
     assert_eq!(said.code, Some(0), "{}", said.err);

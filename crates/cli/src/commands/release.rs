@@ -1,4 +1,4 @@
-//! `warmset release`: takes back what `warmset spare` and `warmset protect` set.
+//! `warmset release`: takes back what `warmset spare`, `protect` and `hold` set.
 
 use crate::rules::release;
 use crate::ui::{Context, Form, json};
@@ -7,10 +7,10 @@ use host::rules::Rules;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Undo warmset spare and warmset protect
+/// Undo warmset spare, warmset protect and warmset hold
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What was exempted or protected, as it was written: a rule, a unit, or a process number
+    /// What was exempted, protected or held, as it was written: a rule, a unit, a process number, or an absolute path
     #[arg(value_name = "RULE", value_hint = clap::ValueHint::Other)]
     identity: String,
 }

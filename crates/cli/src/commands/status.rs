@@ -297,7 +297,9 @@ fn holds(page: &mut Page, status: &Status) {
         .protected
         .iter()
         .any(|one| one.ours.is_some());
-    let keeps_files = status.sample.warm.files.iter().any(WarmFile::is_held);
+    let warm = &status.sample.warm;
+    let keeps_named = warm.sums.named_held.is_some_and(|held| held > Bytes::ZERO);
+    let keeps_files = keeps_named || warm.files.iter().any(WarmFile::is_held);
     let acts = status.only_observes.is_none();
     if status.mode == Mode::Protect && acts && !keeps_units && !keeps_files {
         page.entry(
@@ -375,6 +377,15 @@ fn held_cgroups(page: &mut Page, status: &Status) {
 }
 
 fn held_files(page: &mut Page, status: &Status) {
+    let sums = &status.sample.warm.sums;
+    if let (Some(size), Some(held)) = (sums.named, sums.named_held) {
+        if size > Bytes::ZERO {
+            let text = format!(
+                "{held} of {size} of named files locked in memory; warmset hold lists them"
+            );
+            page.entry("", text);
+        }
+    }
     for file in &status.sample.warm.files {
         let Some(id) = file.id().filter(|_| file.is_held()) else {
             continue;

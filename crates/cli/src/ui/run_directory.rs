@@ -7,7 +7,8 @@ use commandline::RUN_DIRECTORY;
 use std::path::PathBuf;
 
 /// The subcommands that have it. A test holds that these read the directory, and no others.
-const OF: [&str; 10] = [
+const OF: [&str; 11] = [
+    "hold",
     "mode",
     "notice",
     "protect",

@@ -51,6 +51,11 @@ pub(crate) const EXAMPLES: &Examples = &[
         ("sudo warmset take-over earlyoom", "warmsetd guards from now on; if a step fails, earlyoom still does"),
     ]),
     ("protect", &[("sudo warmset protect postgresql.service", "its working set stays in memory, until the next boot")]),
+    ("hold", &[
+        ("sudo warmset hold /srv/app/index", "it stays in memory, until the next boot"),
+        ("warmset hold", "what is held, and why the rest is not"),
+        ("sudo warmset hold --release --all", "nothing that was named by hand is held any more"),
+    ]),
     ("spare", &[
         ("sudo warmset spare postgresql.service", "it is never killed, until the next boot"),
         ("sudo warmset spare 'command:*jupyter-lab*'", "a notebook server of any user's, too"),
