@@ -1,7 +1,7 @@
 //! Our packages of a kernel with the patch series, on a Debian with systemd: installed, booted, its floors turned on by
 //! sysctl.d, a module that was compiled against its headers, and Warmset beside it.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod common;
 
@@ -130,7 +130,6 @@ fn the_packaged_kernel_is_installed_boots_and_keeps_its_floors() {
     let mut hardware = hardware(&store, &kernel, root);
     hardware.append.push_str("warmset.init=/sbin/init");
     hardware.modules = &[MODULE];
-    hardware.cpus = 2;
     let mut machine = Machine::boot(&store, &kernel, &hardware);
 
     // What runs is what dpkg installed.
@@ -169,20 +168,25 @@ fn the_packaged_kernel_is_installed_boots_and_keeps_its_floors() {
     );
     assert!(mode.contains("protect"), "{mode}");
 
-    // A program meets the floor, and is killed at once.
+    // A program meets the floor, and is killed. It has a unit of its own: systemd stops a whole unit in which one is killed.
     machine.sh("systemctl stop warmsetd");
     let hog = format!(
-        "{SCARCE} before=$(withheld); tail /dev/zero >/dev/null 2>&1; echo $(($(withheld) - before))"
+        "{SCARCE} before=$(withheld); systemd-run --quiet --wait tail /dev/zero; echo $(($(withheld) - before))"
     );
     let met: u64 = machine.sh(&hog).parse().unwrap();
     assert!(met > 0, "the floor was never in the way");
     // A request that can neither swap nor have a process killed goes below it, and gets all.
-    for kind in ["nofs", "noio", "retry"] {
+    for kind in ["nofs", "noio"] {
         let asked = ask(&mut machine, kind);
         assert_eq!(asked.got, asked.wanted, "{kind}: {asked:?}");
     }
-    // Without the floors nothing is in the way.
+    // One that may fail after it has tried gets what is above the floor. kernel/selftests/README.md has why no more.
+    let may_fail = ask(&mut machine, "retry");
+    assert!(may_fail.got > may_fail.wanted / 2, "{may_fail:?}");
+    // Without the floors nothing is in the way of either.
     machine.sh("echo 0 >/proc/sys/vm/workingset_protection");
-    let off = ask(&mut machine, "nofs");
-    assert_eq!((off.got, off.withheld), (off.wanted, 0), "{off:?}");
+    for kind in ["nofs", "retry"] {
+        let off = ask(&mut machine, kind);
+        assert_eq!((off.got, off.withheld), (off.wanted, 0), "{kind}: {off:?}");
+    }
 }
