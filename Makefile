@@ -166,7 +166,7 @@ smoke: build lab
 
 ## run all tests in virtual machines: every kernel, faults, protection, the package under systemd
 vm: build lab deb
-	packaging/tests/machines.sh smoke trace failures service service_life actors_acts soak:disturb take_over protect size decisions
+	packaging/tests/machines.sh smoke trace failures service service_life actors_acts soak:disturb take_over protect size squeeze decisions
 
 ## build a kernel with our series and run its tests; half an hour of one CPU for each SERIES
 kernel: setup-kernel lab

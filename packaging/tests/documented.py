@@ -55,6 +55,7 @@ ELSEWHERE = {
     "cargo install": "packaging/tests/install.sh",
     "warmset-lab run": "takes hours; packaging/tests/machines.sh runs a small one",
     "warmset-lab trace": "packaging/tests/machines.sh trace",
+    "warmset curve md5sum.parquet": "reads what the line above it writes; packaging/tests/machines.sh trace reads such a trace",
     "warmset-lab decisions": "takes hours; bench/decisions.sh runs all of it",
     "warmset-lab kernels build": "make kernel",
     "warmset-lab selftest": "make kernel",

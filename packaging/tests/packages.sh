@@ -66,9 +66,9 @@ for package in warmset warmset-tools; do
     same "$(basename "$deb")" "$scratch/list" "$scratch/now"
     [ "$package" != warmset ] || started "$scratch/deb"
 done
-# The guard's package is what a machine gets; 3.1 MB is a moment on any line.
+# The guard's package is what a machine gets; 3.2 MB is a moment on any line.
 size=$(stat -c %s "$target"/debian/warmset_*.deb)
-[ "$size" -le 3100000 ] || fail "the package warmset has $size bytes; it may have 3100000"
+[ "$size" -le 3200000 ] || fail "the package warmset has $size bytes; it may have 3200000"
 unset ZSHDIR LICENSEDIR
 
 # The source as the archive has it, with the programs where `packaging/compile` puts them.

@@ -340,7 +340,7 @@ fn nothing_is_done_if_the_configuration_would_be_wrong() {
         exit 1
         --- out
         --- err
-        error: the configuration would not be right: PLACE/root/etc/warmset/warmset.toml:1:1: unknown field `mood`, expected one of `mode`, `predictor`, `aggressiveness`, `verbosity`, `log`, `gap`, `compaction`, `caches`, `balance`, `leak`, `guard`, `protect`, `hooks`, `wake`, `recording`, `metrics`, `tunable`
+        error: the configuration would not be right: PLACE/root/etc/warmset/warmset.toml:1:1: unknown field `mood`, expected one of `mode`, `predictor`, `aggressiveness`, `verbosity`, `log`, `gap`, `compaction`, `caches`, `balance`, `leak`, `guard`, `protect`, `squeeze`, `hooks`, `wake`, `recording`, `metrics`, `tunable`
         hint: nothing was changed; earlyoom.service still guards
     "#]]);
     assert_eq!(machine.asked(), Vec::<String>::new());

@@ -40,7 +40,7 @@ pub struct Groups {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(rename = "people")]
     pub users: Vec<u32>,
-    /// Cgroups whose unused memory is taken, at most [`MAX_SQUEEZED`].
+    /// Cgroups that lose what they do not use, at most [`MAX_SQUEEZED`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub squeezed: Vec<Squeezed>,
 }
@@ -154,7 +154,7 @@ pub struct Frozen {
     pub answer: Option<Answer>,
 }
 
-/// A unit whose unused memory is taken.
+/// A unit that loses what it does not use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Squeezed {
     /// The inode of its directory.

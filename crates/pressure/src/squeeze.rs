@@ -1,4 +1,4 @@
-//! Units whose unused memory is taken, a little at a time: what each has answered so far.
+//! Unused memory of units is taken, a little at a time: what each unit has answered so far.
 //!
 //! - Law, at each reading: a unit *answers* if more than a quarter of what was taken over the last
 //!   [`COMPARED`] readings was read again, or if all its tasks waited for longer than the budget. Then it

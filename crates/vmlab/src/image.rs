@@ -187,7 +187,7 @@ pub fn debian(store: &Store, guest: &Path, deb: &Path) -> Result<PathBuf> {
     installed(store, guest, deb, &[], &small_debian(store, &[])?)
 }
 
-/// The same with these packages of a kernel with our series, whose floors are turned on at boot. Needs root.
+/// The same with these packages of a kernel with our series, and its floors turned on at boot. Needs root.
 pub fn debian_with_kernel(
     store: &Store,
     guest: &Path,

@@ -1,4 +1,4 @@
-//! Cgroups whose unused memory is taken: read every few seconds, asked for a little by the worker.
+//! Squeezed cgroups: read every few seconds, and asked by the worker for a little of what they do not use.
 //!
 //! `memory.reclaim` sets no limit, so there is nothing to put back: what was taken and is missed, the unit reads again.
 

@@ -8,7 +8,7 @@ use units::Percent;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Squeeze {
-    /// Units whose unused memory is taken: a service of the system, `background.slice` of each user, or a control group by its
+    /// Their unused memory is taken: a service of the system, `background.slice` of each user, or a control group by its
     /// path; a star at the end stands for anything. None are squeezed unless they are named.
     pub units: Vec<String>,
     /// Share of time for which all tasks of a unit may wait for memory. More takes faster, and finds out later what is in use.

@@ -1,4 +1,4 @@
-//! Units whose unused memory is taken.
+//! Unused memory of units is taken.
 
 use super::*;
 
