@@ -88,12 +88,7 @@ static void ends(unsigned index, void* data)
    if (is_over)
       return;
    is_over = true;
-   finish_all();
-   pthread_mutex_lock(&writing);
-   put(tagged(END, 0));
-   send_piece();
-   close_pipe();
-   pthread_mutex_unlock(&writing);
+   end_recording();
 }
 
 static void accesses_memory(unsigned index, uint32_t info, uint64_t address, void* data)

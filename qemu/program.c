@@ -243,12 +243,7 @@ static void finishes(qemu_plugin_id_t plugin, void* data)
    (void)plugin, (void)data;
    if (!has_begun)
       return;
-   finish_all();
-   pthread_mutex_lock(&writing);
-   put(tagged(END, 0));
-   send_piece();
-   close_pipe();
-   pthread_mutex_unlock(&writing);
+   end_recording();
 }
 
 static void accesses_memory(unsigned index, uint32_t info, uint64_t address, void* data)

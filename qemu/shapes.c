@@ -284,6 +284,16 @@ void finish_all(void)
    }
 }
 
+void end_recording(void)
+{
+   finish_all();
+   pthread_mutex_lock(&writing);
+   put(tagged(END, 0));
+   send_piece();
+   close_pipe();
+   pthread_mutex_unlock(&writing);
+}
+
 Block* new_block(size_t count)
 {
    Block* block = grown(NULL, sizeof(Block) + count * sizeof(Instruction));

@@ -106,6 +106,8 @@ void keep(Thread* thread, uint32_t word);
 // Ends the block that runs, as what it did is known.
 void finish(Thread* thread);
 void finish_all(void);
+// Writes what all threads have kept and the end, and closes the pipe.
+void end_recording(void);
 // Each access is written with its page when it is made the next time.
 void forget_pages(Thread* thread);
 

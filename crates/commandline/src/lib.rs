@@ -1,4 +1,4 @@
-//! What `warmset` and `warmset-tools` share to talk with a person, a file or another program.
+//! What `warmset`, `warmset-tools` and in parts `warmset-lab` share to talk with a person, a file or another program.
 //!
 //! [`program`] is the frame of both: options, exit codes, errors. The other modules are called by subcommands.
 
@@ -8,6 +8,7 @@ pub mod examples;
 mod harmless;
 pub mod hinted;
 mod json;
+pub mod libexec;
 pub mod program;
 pub mod progress;
 

@@ -15,7 +15,7 @@ use pressure::knob::KNOBS;
 use pressure::sample::{Pressure, Wall, ZoneAmounts};
 use pressure::status::Status;
 use text::{Head, Kind, Label, Number, Points};
-use units::{Bytes, Pages};
+use units::Pages;
 
 /// Every family, in the order in which it is exported.
 const TABLES: [&[Family]; 4] = [GUARD, ACTIONS, MACHINE, FORECAST];
@@ -287,7 +287,7 @@ const ACTIONS: &[Family] = &[
         "kept_for_units",
         "bytes",
         "Memory that reclaim leaves to units (memory.min), set by the guard.",
-        |status| Some(Number::from(kept_for_units(status))),
+        |status| Some(Number::from(status.sample.groups.kept())),
     ),
     gauge(
         "squeezed",
@@ -637,11 +637,6 @@ fn protected_files(status: &Status) -> Option<Number> {
     Some(Number::from(
         warm.files.iter().filter(|file| file.is_held()).count(),
     ))
-}
-
-fn kept_for_units(status: &Status) -> Bytes {
-    let protected = status.sample.groups.protected.iter();
-    protected.filter_map(|cgroup| cgroup.ours).sum()
 }
 
 fn knobs(status: &Status, points: &mut Points<'_>) {

@@ -18,6 +18,7 @@ mod find;
 mod frozen;
 mod limited;
 mod protected;
+pub mod reclaim;
 pub(crate) mod squeezed;
 mod throttled;
 pub mod usage;

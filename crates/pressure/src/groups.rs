@@ -55,6 +55,11 @@ impl Groups {
             && self.squeezed.is_empty()
     }
 
+    /// What reclaim leaves to protected cgroups because of the guard.
+    pub fn kept(&self) -> Bytes {
+        self.protected.iter().filter_map(|cgroup| cgroup.ours).sum()
+    }
+
     /// Copies `source`; keeps the storage.
     pub fn copy(&mut self, source: &Self) {
         self.protected.clone_from(&source.protected);

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{Machine, hardware, package, store};
+use common::{Machine, hardware, package, packages, store};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use warmset_vmlab::image;
@@ -14,20 +14,9 @@ use warmset_vmlab::vm::guest_program;
 
 const MODULE: &str = "wsp_alloc";
 
-/// The packages that `make kernel-deb` has built.
+/// The packages of the image and of the headers.
 fn kernel_packages() -> Vec<PathBuf> {
-    let directory = guest_program()
-        .unwrap()
-        .parent()
-        .unwrap()
-        .with_file_name("kernel-deb");
-    let entries = std::fs::read_dir(&directory)
-        .unwrap_or_else(|error| panic!("{}: {error}: make kernel-deb", directory.display()));
-    let paths = entries.flatten().map(|entry| entry.path());
-    let mut packages: Vec<PathBuf> = paths
-        .filter(|path| path.extension().is_some_and(|end| end == "deb"))
-        .collect();
-    packages.sort();
+    let packages = packages("kernel-deb", "make kernel-deb");
     assert_eq!(
         packages.len(),
         2,

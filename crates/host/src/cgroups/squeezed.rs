@@ -3,22 +3,17 @@
 //! `memory.reclaim` sets no limit, so there is nothing to put back: what was taken and is missed, the unit reads again.
 
 use super::directory::Directory;
-use super::usage::{Usage, amount, waiting_for_memory};
+use super::reclaim::{RECLAIM, take};
+use super::usage::{Usage, waiting_for_memory};
 use crate::parse::process::printable;
-use crate::writes::MEMORY_RECLAIM;
 use pressure::groups::{MAX_SQUEEZED, Squeezed};
-use rustix::fs::{Access, AtFlags, OFlags, accessat};
-use rustix::io::Errno;
-use std::fs::File;
-use std::io::{self, Write};
+use rustix::fs::{Access, AtFlags, accessat};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use units::{Bytes, Span};
-
-/// The file that takes.
-const RECLAIM: &str = "memory.reclaim";
 
 /// All squeezed cgroups.
 #[derive(Debug, Default)]
@@ -146,31 +141,11 @@ impl Squeezable {
 
     /// Takes so much, and counts what was got. The caller may wait in the kernel for seconds.
     pub(crate) fn take(&self, asked: Bytes) -> io::Result<()> {
-        let file = &self.directory.file;
-        let before = amount(file, "memory.current");
-        let written = MEMORY_RECLAIM
-            .open_at(file, RECLAIM, OFlags::empty())
-            .and_then(|open| File::from(open).write_all(asked.get().to_string().as_bytes()));
-        let after = amount(file, "memory.current");
-        let less = before.unwrap_or_default().less(after.unwrap_or_default());
-        let got = match &written {
-            // What comes meanwhile hides a part of what was taken.
-            Ok(()) => less.max(asked),
-            Err(_) => less.min(asked),
-        };
-        self.taken.fetch_add(got.get(), Ordering::Relaxed);
-        self.asked.fetch_add(asked.get(), Ordering::Relaxed);
-        match written {
-            Err(error) if is_no_failure(&error) => Ok(()),
-            result => result,
+        let taken = take(&self.directory.file, asked);
+        if let Ok(Some(got)) = taken {
+            self.taken.fetch_add(got.get(), Ordering::Relaxed);
         }
+        self.asked.fetch_add(asked.get(), Ordering::Relaxed);
+        taken.map(drop)
     }
-}
-
-/// Less was found than was asked for, a signal came, or the cgroup is gone.
-fn is_no_failure(error: &io::Error) -> bool {
-    matches!(
-        Errno::from_io_error(error),
-        Some(Errno::AGAIN | Errno::INTR | Errno::NODEV | Errno::NOENT)
-    )
 }

@@ -3,19 +3,13 @@
 use super::{Sample, Subject, Taken};
 use crate::tracee::watch::kilobytes;
 use host::cgroups::directory::Directory;
+use host::cgroups::reclaim::{RECLAIM, take};
 use host::cgroups::usage::{amount, field, refaulted, text, waiting_for_memory};
-use host::writes::MEMORY_RECLAIM;
 use host::{Error, ErrorKind};
-use rustix::fs::OFlags;
-use rustix::io::Errno;
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::path::Path;
 use std::time::Instant;
 use units::{Bytes, Pages, Span};
-
-/// The file that takes.
-pub(super) const RECLAIM: &str = "memory.reclaim";
 
 /// A control group, open.
 #[derive(Debug)]
@@ -100,33 +94,12 @@ impl Subject for Group {
     }
 
     fn take(&mut self, asked: Bytes) -> Result<Option<Taken>, Error> {
-        let path = self.directory.path.join(RECLAIM);
-        let file = &self.directory.file;
-        let Some(before) = amount(file, "memory.current") else {
-            return Ok(None);
-        };
-        let written = MEMORY_RECLAIM
-            .open_at(file, RECLAIM, OFlags::empty())
-            .and_then(|open| File::from(open).write_all(asked.get().to_string().as_bytes()));
-        let Some(after) = amount(file, "memory.current") else {
-            return Ok(None);
-        };
-        let less = before.less(after);
-        match written {
-            // It takes whole large folios, and so more than was asked for. What comes meanwhile hides a part of that.
-            Ok(()) => {
-                let got = less.max(asked);
-                Ok(Some(Taken { asked, got }))
-            }
-            Err(error) => match Errno::from_io_error(&error) {
-                // Less was found than was asked for, or a signal came.
-                Some(Errno::AGAIN | Errno::INTR) => Ok(Some(Taken { asked, got: less })),
-                Some(Errno::NODEV | Errno::NOENT) => Ok(None),
-                _ => Err(Error {
-                    path,
-                    kind: ErrorKind::Unreadable(error),
-                }),
-            },
+        match take(&self.directory.file, asked) {
+            Ok(got) => Ok(got.map(|got| Taken { asked, got })),
+            Err(error) => Err(Error {
+                path: self.directory.path.join(RECLAIM),
+                kind: ErrorKind::Unreadable(error),
+            }),
         }
     }
 }

@@ -1,9 +1,10 @@
 //! What is to be sized, and by which means.
 
-use super::group::{Group, RECLAIM};
+use super::group::Group;
 use crate::files::unit;
 use crate::pids::pids;
 use host::Error;
+use host::cgroups::reclaim::RECLAIM;
 use host::cgroups::usage::{amount, waiting_for_memory};
 use host::parse::lines::{number, stat};
 use host::writes::MEMORY_RECLAIM;

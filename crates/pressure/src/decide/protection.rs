@@ -103,7 +103,7 @@ impl Draft<'_> {
     /// more.
     pub(super) fn may_hold(&self) -> bool {
         let warm = &self.sample.warm;
-        let budget = self.hold_budget(self.protected_memory());
+        let budget = self.hold_budget(self.sample.groups.kept());
         let learned: Pages = warm.files.iter().map(|file| self.requested(file)).sum();
         let held = learned + self.named_asked();
         let is_full = held >= budget.scaled(FULL, 100);
@@ -175,7 +175,7 @@ impl Draft<'_> {
     /// Releases what is not used, or has no room beside the `named` files. Returns how much stays held, with those.
     fn release_unused(&mut self, named: Pages, quiet: Duration) -> Pages {
         let sample = self.sample;
-        let budget = self.hold_budget(self.protected_memory());
+        let budget = self.hold_budget(self.sample.groups.kept());
         let called_in = self.called_in();
         let mut held = named;
         for file in sample.warm.files.iter().filter(|file| file.is_held()) {
@@ -230,7 +230,7 @@ impl Draft<'_> {
     fn hold_files(&mut self, mut held: Pages, last: &Shortage, protected: Bytes) {
         let page_size = self.history.page_size;
         // Memory that cgroups have protected now and will have: locks must leave headroom for both.
-        let budget = self.hold_budget(protected.max(self.protected_memory()));
+        let budget = self.hold_budget(protected.max(self.sample.groups.kept()));
         let mut of_programs = self.held_for_programs();
         let mut open: ArrayVec<Candidate, MAX_FILES> = self
             .worthy()
@@ -351,7 +351,7 @@ impl Draft<'_> {
     /// be lent. If it is larger than all that may be held, it is taken for a stream.
     fn worthy(&self) -> impl Iterator<Item = Candidate> + '_ {
         let may_lend = self.may_lend();
-        let budget = self.hold_budget(self.protected_memory()).get();
+        let budget = self.hold_budget(self.sample.groups.kept()).get();
         let runs_out = self.runs_out().is_some();
         self.sample.warm.files.iter().filter_map(move |file| {
             let may_be_lent = may_lend && self.pages_of(file) <= budget;
@@ -470,16 +470,11 @@ impl Draft<'_> {
     fn hold_budget(&self, protected: Bytes) -> Pages {
         budget(self.config, self.history, protected)
     }
-
-    /// Memory that the guard protects for cgroups now.
-    fn protected_memory(&self) -> Bytes {
-        protected_memory(self.sample)
-    }
 }
 
 /// The most of files that may be locked now: whole pages of the memory that `history` has last seen; zero before that.
 pub fn most_held(config: &Config, history: &History, sample: &Sample) -> Bytes {
-    budget(config, history, protected_memory(sample)).to_bytes(history.page_size)
+    budget(config, history, sample.groups.kept()).to_bytes(history.page_size)
 }
 
 fn budget(config: &Config, history: &History, protected: Bytes) -> Pages {
@@ -491,15 +486,6 @@ fn budget(config: &Config, history: &History, protected: Bytes) -> Pages {
         .of(memory)
         .min(memory_min::ALL.of(memory).less(protected))
         .to_pages(history.page_size)
-}
-
-fn protected_memory(sample: &Sample) -> Bytes {
-    sample
-        .groups
-        .protected
-        .iter()
-        .filter_map(|cgroup| cgroup.ours)
-        .sum()
 }
 
 impl Candidate {

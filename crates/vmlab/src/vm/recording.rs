@@ -5,24 +5,15 @@
 
 use super::accel;
 use anyhow::{Context, Result};
+use commandline::libexec;
 use rustix::fs::fstat;
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use units::Bytes;
 
-/// The directory to look in for the plugin, instead of the usual ones, as `warmset trace` has it.
-const PLACE: &str = "WARMSET_QEMU";
-/// Where `make install` and an administrator put it.
-const LIBEXEC: &[&str] = &[
-    "/usr/libexec/warmset",
-    "/usr/lib/warmset",
-    "/usr/local/libexec/warmset",
-];
-/// The first QEMU that refuses plugins for version 1 of its API.
-const SECOND: u32 = 9;
 /// The most memory of a machine that is recorded. QEMU's `q35` begins to move memory above 4 GiB at 2.75 GiB.
 pub const MOST: Bytes = Bytes::mib(2048);
 
@@ -90,34 +81,8 @@ fn escaped(text: &str) -> String {
 fn plugin(version: &str) -> Result<PathBuf> {
     let major = version.split('.').next().and_then(|word| word.parse().ok());
     let major: u32 = major.with_context(|| format!("QEMU's version is not known: '{version}'"))?;
-    let file = if major < SECOND {
-        "qemu/uses-1.so"
-    } else {
-        "qemu/uses-2.so"
-    };
-    let found = places()
-        .into_iter()
-        .map(|place| place.join(file))
-        .find(|path| path.is_file());
+    let found = libexec::qemu_plugin(major);
     found.context(
         "Warmset's plugin for QEMU was not built: qemu/build ~/.local/libexec/warmset in Warmset's source builds it",
     )
-}
-
-/// Directories that may have the plugin.
-fn places() -> Vec<PathBuf> {
-    if let Some(place) = std::env::var_os(PLACE) {
-        return vec![PathBuf::from(place)];
-    }
-    let mut places = Vec::new();
-    let program = std::env::current_exe().unwrap_or_default();
-    if let Some(beside) = program.parent() {
-        places.push(beside.to_owned());
-        places.push(beside.join("../libexec/warmset"));
-    }
-    places.extend(LIBEXEC.iter().map(PathBuf::from));
-    if let Some(home) = std::env::var_os("HOME") {
-        places.push(Path::new(&home).join(".local/libexec/warmset"));
-    }
-    places
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, dead_code, unreachable_pub)]
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use units::Bytes;
 use warmset_vmlab::image::{self, Programs};
@@ -49,22 +49,31 @@ pub fn hardware(store: &Store, kernel: &Kernel, root: PathBuf) -> Hardware {
     }
 }
 
-/// The package that `make deb` has built.
-pub fn package() -> PathBuf {
+/// The packages that this target of make has built, in the order of their names.
+pub fn packages(directory: &str, target: &str) -> Vec<PathBuf> {
     let directory = guest_program()
         .unwrap()
         .parent()
         .unwrap()
-        .with_file_name("debian");
+        .with_file_name(directory);
     let entries = std::fs::read_dir(&directory)
-        .unwrap_or_else(|error| panic!("{}: {error}: make deb", directory.display()));
-    let is_ours = |name: String| {
-        name.starts_with("warmset_") && Path::new(&name).extension().is_some_and(|end| end == "deb")
+        .unwrap_or_else(|error| panic!("{}: {error}: {target}", directory.display()));
+    let paths = entries.flatten().map(|entry| entry.path());
+    let mut packages: Vec<PathBuf> = paths
+        .filter(|path| path.extension().is_some_and(|end| end == "deb"))
+        .collect();
+    packages.sort();
+    packages
+}
+
+/// The guard's package.
+pub fn package() -> PathBuf {
+    let is_ours = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default();
+        name.to_string_lossy().starts_with("warmset_")
     };
-    let mut paths = entries
-        .flatten()
-        .filter(|entry| is_ours(entry.file_name().to_string_lossy().into_owned()));
-    paths.next().unwrap().path()
+    let mut built = packages("debian", "make deb").into_iter();
+    built.find(is_ours).unwrap()
 }
 
 /// A machine in which systemd starts this Debian.

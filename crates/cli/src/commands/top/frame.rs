@@ -227,12 +227,6 @@ fn runs_out(forecast: &Forecast) -> bool {
     by_trend.is_some_and(|by_trend| by_trend.expected.get() < LATER)
 }
 
-/// What is kept for protected units.
-pub(super) fn floors(groups: &Groups) -> Bytes {
-    let protected = groups.protected.iter();
-    protected.filter_map(|cgroup| cgroup.ours).sum()
-}
-
 /// A line for each unit that is throttled or frozen.
 pub(super) fn limited(groups: &Groups) -> Vec<String> {
     let mut lines = Vec::new();

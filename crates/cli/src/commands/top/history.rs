@@ -3,7 +3,7 @@
 //! One file of the guard's is kept at a time; at its end the next one is read. What a picture does not show is dropped as it
 //! is read, and of a longer file the last [`MOST`] samples are kept: in the worst case 30 MiB.
 
-use super::frame::{Frame, RunsOut, floors, limited};
+use super::frame::{Frame, RunsOut, limited};
 use super::process_changes::Lines;
 use super::view::Scrub;
 use crate::last_decisions::{Judge, Judgement};
@@ -350,7 +350,7 @@ impl<'h> Loading<'h> {
             lines: self
                 .lines
                 .read(&sample.scan, &self.config.guard, self.users),
-            floors: floors(&sample.groups),
+            floors: sample.groups.kept(),
             limited: limited(&sample.groups),
             last: None,
             runs_out_for,

@@ -1,7 +1,7 @@
 //! One look after another at the machine and its guard.
 
 use super::accesses::Accesses;
-use super::frame::{Frame, RunsOut, floors, limited};
+use super::frame::{Frame, RunsOut, limited};
 use super::holdings::role;
 use super::process_changes::Lines;
 use crate::ui::socket::{ANSWERS_TO, Guard, ask};
@@ -13,6 +13,7 @@ use host::rules::Rules;
 use host::settings::{self, UserNames};
 use inspect::survey::{Holding, Survey};
 use pressure::config;
+use pressure::groups::Groups;
 use pressure::scan::{Identity, ProcessScan};
 use pressure::status::Status;
 use pressure::{Config, History, Sample, decide};
@@ -98,7 +99,7 @@ impl Observer {
             forecast,
             holdings: self.holdings(evicted)?,
             lines: self.lines.read(&self.scan, &self.config.guard, &self.users),
-            floors: groups.map(floors).unwrap_or_default(),
+            floors: groups.map(Groups::kept).unwrap_or_default(),
             limited: groups.map(limited).unwrap_or_default(),
             last: guard.as_deref().and_then(last_act),
             runs_out_for,

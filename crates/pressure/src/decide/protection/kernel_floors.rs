@@ -44,7 +44,7 @@ impl Draft<'_> {
         self.anon_floor();
         let thrashing = self.worthy().map(|open| open.more);
         let measured = (held + thrashing.sum())
-            .min(self.hold_budget(self.protected_memory()))
+            .min(self.hold_budget(self.sample.groups.kept()))
             .to_bytes(self.history.page_size);
         let managed = self.history.latest.sizes.managed.get().max(1);
         let ratio = measured.scaled(100, managed).get() + 1;

@@ -21,7 +21,7 @@ impl Draft<'_> {
             return asked;
         };
         let page_size = self.history.page_size;
-        let budget = self.hold_budget(self.protected_memory());
+        let budget = self.hold_budget(self.sample.groups.kept());
         let wanted = size.to_pages(page_size).min(budget);
         let must_wait = wanted > asked && self.runs_out().is_some();
         if wanted == asked || must_wait {

@@ -2,17 +2,14 @@
 
 use super::elf::Program;
 use super::program::find;
-use super::tool::{how_to_build, places};
+use super::tool::how_to_build;
+use commandline::libexec;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The directory to look in for the plugin, instead of the usual ones: qemu/build makes `qemu/uses-1.so` there.
-const PLACE: &str = "WARMSET_QEMU";
 /// What builds the plugin.
 const SCRIPT: &str = "qemu/build";
-/// The first QEMU that refuses plugins for version 1 of its API.
-const SECOND: u32 = 9;
 /// Where QEMU puts a 32-bit program's address 0, beyond the 4 GiB that may hold parts of QEMU. So the plugin knows which
 /// mappings are the program's.
 const BASE: u64 = 0x10_0000_0000;
@@ -49,19 +46,10 @@ impl Emulator {
                 (format!("{name} is not installed"), hint)
             })?;
         let version = version(&path)?;
-        let file = if version < SECOND {
-            "qemu/uses-1.so"
-        } else {
-            "qemu/uses-2.so"
-        };
-        let plugin = places(PLACE)
-            .into_iter()
-            .map(|place| place.join(file))
-            .find(|path| path.is_file())
-            .ok_or_else(|| {
-                let what = "Warmset's plugin for QEMU was not built".to_owned();
-                (what, how_to_build(SCRIPT))
-            })?;
+        let plugin = libexec::qemu_plugin(version).ok_or_else(|| {
+            let what = "Warmset's plugin for QEMU was not built".to_owned();
+            (what, how_to_build(SCRIPT))
+        })?;
         if !takes_plugins(&path) {
             let what = format!("{} was built without plugins", path.display());
             let hint = "apt-get install qemu-user: it has plugins, and qemu-user-static has none";

@@ -1,6 +1,7 @@
 //! Where Warmset's own tool for Valgrind is, if it was built for the Valgrind that is installed.
 
 use super::program::VALGRIND;
+use commandline::libexec::places;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -9,13 +10,6 @@ use std::process::Command;
 const PLACE: &str = "WARMSET_VALGRIND";
 /// What builds it.
 pub(super) const SCRIPT: &str = "valgrind/build";
-/// Where `make install` and an administrator put it.
-const LIBEXEC: &[&str] = &[
-    "/usr/libexec/warmset",
-    "/usr/lib/warmset",
-    "/usr/local/libexec/warmset",
-];
-
 /// The tool for the installed Valgrind.
 #[derive(Debug)]
 pub(super) struct Tool {
@@ -77,24 +71,6 @@ fn version() -> Result<String, String> {
         return Ok(version.to_owned());
     }
     Err(format!("valgrind --version said '{version}'"))
-}
-
-/// Directories that may have a tool of Warmset's, or the one that a variable of the environment names.
-pub(super) fn places(variable: &str) -> Vec<PathBuf> {
-    if let Some(place) = std::env::var_os(variable) {
-        return vec![PathBuf::from(place)];
-    }
-    let mut places = Vec::new();
-    let program = std::env::current_exe().unwrap_or_default();
-    if let Some(beside) = program.parent() {
-        places.push(beside.to_owned());
-        places.push(beside.join("../libexec/warmset"));
-    }
-    places.extend(LIBEXEC.iter().map(PathBuf::from));
-    if let Some(home) = std::env::var_os("HOME") {
-        places.push(Path::new(&home).join(".local/libexec/warmset"));
-    }
-    places
 }
 
 /// A version for which it was built here.
